@@ -1,0 +1,112 @@
+#include "common/base/random.h"
+
+#include "common/base/check.h"
+
+#include <bit>
+#include <cmath>
+
+namespace tutti::base {
+namespace {
+
+constexpr std::size_t kN = 624;
+constexpr std::size_t kM = 397;
+
+}  // namespace
+
+// Matsumoto & Nishimura's init_by_array; CPython's key is the seed's words, least significant first.
+Mt19937::Mt19937(std::uint64_t seed) {
+  const std::uint32_t key[2] = {static_cast<std::uint32_t>(seed),
+                                static_cast<std::uint32_t>(seed >> 32)};
+  const std::size_t key_length = key[1] != 0 ? 2 : 1;
+
+  state_[0] = 19650218U;
+  for (std::size_t i = 1; i < kN; ++i) {
+    state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) +
+                static_cast<std::uint32_t>(i);
+  }
+  std::size_t i = 1;
+  std::size_t j = 0;
+  for (std::size_t k = kN; k != 0; --k) {
+    state_[i] = (state_[i] ^ ((state_[i - 1] ^ (state_[i - 1] >> 30)) * 1664525U)) + key[j] +
+                static_cast<std::uint32_t>(j);
+    if (++i >= kN) {
+      state_[0] = state_[kN - 1];
+      i = 1;
+    }
+    if (++j >= key_length) {
+      j = 0;
+    }
+  }
+  for (std::size_t k = kN - 1; k != 0; --k) {
+    state_[i] = (state_[i] ^ ((state_[i - 1] ^ (state_[i - 1] >> 30)) * 1566083941U)) -
+                static_cast<std::uint32_t>(i);
+    if (++i >= kN) {
+      state_[0] = state_[kN - 1];
+      i = 1;
+    }
+  }
+  state_[0] = 0x80000000U;
+}
+
+void Mt19937::refill() {
+  for (std::size_t k = 0; k < kN; ++k) {
+    const std::uint32_t y = (state_[k] & 0x80000000U) | (state_[(k + 1) % kN] & 0x7FFFFFFFU);
+    state_[k] = state_[(k + kM) % kN] ^ (y >> 1) ^ ((y & 1U) != 0 ? 0x9908B0DFU : 0U);
+  }
+  position_ = 0;
+}
+
+std::uint32_t Mt19937::next_u32() {
+  if (position_ >= kN) {
+    refill();
+  }
+  std::uint32_t y = state_[position_++];
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9D2C5680U;
+  y ^= (y << 15) & 0xEFC60000U;
+  return y ^ (y >> 18);
+}
+
+double Mt19937::next_double() {
+  const std::uint32_t a = next_u32() >> 5;
+  const std::uint32_t b = next_u32() >> 6;
+  return (static_cast<double>(a) * 67108864.0 + static_cast<double>(b)) / 9007199254740992.0;
+}
+
+std::uint64_t Mt19937::next_bits(int bits) {
+  TUTTI_CHECK(bits >= 1 && bits <= 64);
+  if (bits <= 32) {
+    return next_u32() >> (32 - bits);
+  }
+  const std::uint64_t low = next_u32();
+  const std::uint64_t high = next_u32() >> (64 - bits);
+  return low | (high << 32);
+}
+
+std::uint64_t Mt19937::below(std::uint64_t n) {
+  TUTTI_CHECK(n > 0);
+  const int bits = static_cast<int>(std::bit_width(n));
+  std::uint64_t draw = next_bits(bits);
+  while (draw >= n) {
+    draw = next_bits(bits);
+  }
+  return draw;
+}
+
+double Mt19937::exponential(double rate) { return -std::log(1.0 - next_double()) / rate; }
+
+std::vector<std::uint8_t> Mt19937::bytes(std::size_t n) {
+  std::vector<std::uint8_t> out;
+  out.reserve(n);
+  while (out.size() < n) {
+    const std::size_t take = n - out.size() < 4 ? n - out.size() : 4;
+    // The last word of getrandbits is shifted right by what is not needed.
+    const std::uint32_t word = next_u32() >> (32 - 8 * take);
+    for (std::size_t k = 0; k < take; ++k) {
+      out.push_back(static_cast<std::uint8_t>(word >> (8 * k)));
+    }
+  }
+  return out;
+}
+
+}  // namespace tutti::base

@@ -1,0 +1,246 @@
+#pragma once
+
+// What coordinator and agents say to each other, as plain values. docs/protocol.md tells the story;
+// proto/tutti/v1 and the batch codec are encodings of these structs and of nothing else.
+//
+// Direction is in the comment of each: up (agent → coordinator) or down (coordinator → agent).
+// Every message rides on a Link (link.h): numbered, acknowledged, delivered once and in order for one
+// pair of incarnations. So no message carries a retry counter, and receivers need no reordering.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/id.h"
+#include "common/base/time.h"
+#include "common/base/vocabulary.h"
+#include "common/wire/record.h"
+
+namespace tutti::wire {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// ---- joining ---------------------------------------------------------------------------------
+
+// down, only when the coordinator is the dialler: the first message, so that a listening agent learns
+// whom to answer.
+struct Dial {
+  std::uint32_t protocol_version = kProtocolVersion;
+  base::Id run{};
+};
+
+// up: who I am and what this host can do.
+struct Hello {
+  std::uint32_t protocol_version = kProtocolVersion;
+  std::string software_version;
+  std::string agent_name;  // unique in a run: given, or host:pid
+  std::string host;
+  std::uint32_t pid = 0;
+  std::uint32_t cores = 0;
+  std::uint32_t workers = 1;
+  std::uint64_t fd_limit = 0;          // soft limit after raising
+  std::uint32_t ephemeral_ports = 0;   // size of ip_local_port_range
+  std::vector<std::string> source_addresses;
+};
+
+// down: accepted as agent number `agent`.
+struct Welcome {
+  base::Id run{};
+  std::uint32_t agent = 0;
+  base::Duration heartbeat{};   // send something at least this often
+  base::Duration lost_after{};  // silence after which the other side is lost
+};
+
+// down: not accepted; the agent prints `reason` and exits with kSetup.
+struct Refused {
+  std::string reason;
+};
+
+// ---- clocks ----------------------------------------------------------------------------------
+
+// down; answered at once. Offsets come from the exchanges with the smallest round trip.
+struct ClockPing {
+  std::uint64_t number = 0;
+  base::Instant coordinator_sent{};
+};
+// up
+struct ClockPong {
+  std::uint64_t number = 0;
+  base::Instant coordinator_sent{};
+  base::Instant agent_received{};
+  base::Instant agent_sent{};
+};
+
+// ---- getting ready ---------------------------------------------------------------------------
+
+struct Header {
+  std::string name;
+  std::string value;
+};
+
+// What to talk to and how. Same for every agent of a run.
+struct TargetSpec {
+  std::vector<std::string> urls;  // full request URLs, one per frontend, in config order
+  base::ApiType api = base::ApiType::kOpenAiChat;
+  bool streaming = true;
+  bool stamp_every_chunk = false;  // stream_all_chunks
+  std::vector<Header> headers;     // in wire order; may hold the API key: never logged
+  bool verify_tls = true;
+  base::Balance balance = base::Balance::kLeastInFlight;
+  base::Duration connect_timeout{};  // 0: none
+  base::Duration request_timeout{};  // 0: none
+  base::Duration idle_connection_max{};
+  std::uint32_t connections_max = 0;   // of this agent; 0: as many as its slots
+  std::uint32_t connections_warm = 0;  // opened before the first phase
+  std::uint32_t connect_rate_max = 0;  // new connections per second while warming; 0: engine's default
+};
+
+// down: bodies come next unless the agent says it has them.
+struct Prepare {
+  TargetSpec target{};
+  std::string bodies_hash;  // hex xxh3-128 of the whole body set
+  std::uint64_t bodies_bytes = 0;
+  std::uint32_t bodies_rows = 0;
+  std::uint32_t slots = 0;  // the most this agent will be asked to hold in flight
+};
+
+// up: reply to Prepare.
+struct BodiesWanted {
+  bool wanted = true;  // false: cached by content hash
+};
+
+// down, repeated: a slice of the body set's bytes (data::BodySet's file form), zstd-compressed.
+struct BodyChunk {
+  std::uint64_t offset = 0;  // of the uncompressed slice
+  std::string compressed;
+  bool last = false;
+};
+
+// up: ready for phases, or not, with the reason. One reach entry per frontend.
+struct Reach {
+  bool reachable = false;
+  std::uint32_t connect_us = 0;
+  std::string error;
+};
+struct Prepared {
+  std::string error;  // empty: ready
+  std::vector<Reach> frontends;
+  std::uint32_t connections_open = 0;
+};
+
+// ---- phases ----------------------------------------------------------------------------------
+
+// down: phase `phase` will start at `start_at` (agent's clock). Leases may come before or after.
+struct ArmPhase {
+  std::uint32_t phase = 0;
+  base::PhaseKind kind = base::PhaseKind::kPerformance;
+  base::Pacing pacing = base::Pacing::kClosedLoop;
+  std::uint32_t slots = 0;  // C_i; Σ over agents is exactly C in a closed loop
+  base::Instant start_at{};
+};
+// up
+struct Armed {
+  std::uint32_t phase = 0;
+};
+
+// down (data plane): issue commands, in schedule order.
+struct Lease {
+  std::uint32_t phase = 0;
+  std::vector<base::IssueCommand> commands;
+};
+
+// down: stop starting queries of this phase at once and say which commands were never started.
+struct Recall {
+  std::uint32_t phase = 0;
+  std::uint32_t number = 0;
+};
+// up: the unstarted ones, now the coordinator's again. The agent may be leased more afterwards.
+struct Recalled {
+  std::uint32_t phase = 0;
+  std::uint32_t number = 0;
+  std::vector<base::Seq> unstarted;
+};
+
+// down: no lease of this phase will follow; say when the last exchange has ended.
+struct Drain {
+  std::uint32_t phase = 0;
+};
+// up: nothing of this phase is queued or in flight and every record is in a batch ≤ last_batch.
+struct Drained {
+  std::uint32_t phase = 0;
+  std::uint64_t started = 0;
+  std::uint64_t last_batch = 0;
+};
+
+// down: end what is in flight now (records say kCancelled), drop what is queued.
+struct Abort {
+  std::string reason;
+};
+
+// ---- facts -----------------------------------------------------------------------------------
+
+// up (data plane). Batches count from 1 per agent incarnation; accept is idempotent by (run, agent, number).
+struct RecordBatch {
+  std::uint64_t number = 0;
+  std::vector<Record> records;
+};
+// down: batches ≤ number are stored; the agent may forget their spool.
+struct BatchAck {
+  std::uint64_t number = 0;
+};
+
+struct FrontendGauge {
+  std::uint32_t in_flight = 0;
+  std::uint64_t started = 0;
+  std::uint64_t done = 0;
+  std::uint64_t failed = 0;
+};
+
+// Fixed-edge histogram counts since the last Progress (stats::LiveHistogram's edges), for the live view.
+struct LiveCounts {
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> cells;  // (cell, count), sparse
+};
+
+struct Health {
+  base::Duration issue_lag_p50{};  // issued_at − due_at in this interval
+  base::Duration issue_lag_p99{};
+  base::Duration loop_stall_max{};
+  double cpu_busiest_thread = 0;  // 0..1 of one core in this interval
+  std::uint32_t open_fds = 0;
+  std::uint64_t rss_bytes = 0;
+  std::uint64_t records_lost = 0;  // ring full; > 0 makes the run INVALID
+  std::uint32_t ring_fill_percent = 0;
+  std::uint64_t unsent_batches = 0;
+};
+
+// up, at every heartbeat: gauges of the running phase. Lossy in meaning (newest wins), never needed
+// for correctness.
+struct Progress {
+  std::uint32_t phase = 0;
+  std::uint32_t in_flight = 0;
+  std::uint32_t queued = 0;
+  std::uint64_t started = 0;
+  std::uint64_t done = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t output_tokens = 0;      // content events, or usage where reported
+  base::Instant last_response_at{};     // newest byte of any reply
+  std::vector<FrontendGauge> frontends;
+  LiveCounts ttft;
+  LiveCounts tpot;
+  Health health{};
+};
+
+// either way: the last message of a link.
+struct Goodbye {
+  std::string reason;
+};
+
+using Message =
+    std::variant<Dial, Hello, Welcome, Refused, ClockPing, ClockPong, Prepare, BodiesWanted, BodyChunk,
+                 Prepared, ArmPhase, Armed, Lease, Recall, Recalled, Drain, Drained, Abort, RecordBatch,
+                 BatchAck, Progress, Goodbye>;
+
+}  // namespace tutti::wire
