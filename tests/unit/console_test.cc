@@ -1,0 +1,93 @@
+// The live view says what it was told: exact counts from the ledger, gauges per agent and frontend,
+// rates over its window, and never a line wider than the screen.
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/console/live_view.h"
+
+namespace tutti::console {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using testing::HasSubstr;
+using testing::Not;
+
+wire::Progress progress(std::uint32_t in_flight, std::uint64_t tokens) {
+  wire::Progress p;
+  p.in_flight = in_flight;
+  p.started = 60;
+  p.output_tokens = tokens;
+  p.frontends = {{in_flight / 2, 30, 20, 1}, {in_flight - in_flight / 2, 30, 20, 0}};
+  return p;
+}
+
+LiveView started_view() {
+  LiveView view({"a", "b"}, {"http://one:1", "http://two:2"});
+  view.begin_phase("performance", 200, {16, 16}, Instant{1});
+  return view;
+}
+
+TEST(LiveView, ShowsInFlightAgainstTargetInAllAndPerAgent) {
+  LiveView view = started_view();
+  view.note_progress(0, progress(16, 0), Instant{1} + Duration::seconds(1));
+  view.note_progress(1, progress(15, 0), Instant{1} + Duration::seconds(1));
+  const std::string text = view.block(Instant{1} + Duration::seconds(1), 200);
+  EXPECT_THAT(text, HasSubstr("in flight 31 of 32"));
+  EXPECT_THAT(text, HasSubstr("16/16"));
+  EXPECT_THAT(text, HasSubstr("15/16"));
+  EXPECT_THAT(text, HasSubstr("http://two:2"));
+}
+
+TEST(LiveView, RatesComeFromTheWindowAndTimeLeftFromThePace) {
+  LiveView view = started_view();
+  view.note_progress(0, progress(16, 100), Instant{1} + Duration::seconds(8));
+  view.note_stored(100, 3);
+  view.note_progress(0, progress(16, 500), Instant{1} + Duration::seconds(10));
+  const std::string line = view.plain_line(Instant{1} + Duration::seconds(10));
+  EXPECT_THAT(line, HasSubstr("done 100/200"));
+  EXPECT_THAT(line, HasSubstr("failed 3"));
+  EXPECT_THAT(line, HasSubstr("50.0 req/s"));
+  EXPECT_THAT(line, HasSubstr("200 tok/s"));
+  EXPECT_THAT(line, HasSubstr("left 00:10"));
+}
+
+TEST(LiveView, PercentilesAppearOnceThereAreValues) {
+  LiveView view = started_view();
+  EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("TTFT p50 - p99 -"));
+  wire::Progress p = progress(1, 0);
+  stats::LiveHistogram histogram;
+  histogram.add(50'000'000);
+  p.ttft.cells = histogram.cells();
+  view.note_progress(0, p, Instant{1} + Duration::seconds(1));
+  EXPECT_THAT(view.plain_line(Instant{2}), testing::ContainsRegex("TTFT p50 (49|50)"));
+}
+
+TEST(LiveView, ANewPhaseStartsFromZero) {
+  LiveView view = started_view();
+  view.note_progress(0, progress(16, 100), Instant{1} + Duration::seconds(1));
+  view.note_stored(50, 5);
+  view.begin_phase("next", 10, {4, 4}, Instant{1} + Duration::seconds(2));
+  EXPECT_THAT(view.plain_line(Instant{1} + Duration::seconds(2)),
+              HasSubstr("done 0/10 failed 0 in flight 0/8"));
+}
+
+TEST(LiveView, NoLineIsWiderThanTheScreenAndALostAgentIsMarked) {
+  LiveView view = started_view();
+  view.note_lost(1);
+  EXPECT_THAT(view.block(Instant{2}, 200), HasSubstr("LOST"));
+  const std::string narrow = view.block(Instant{2}, 40);
+  std::size_t start = 0;
+  while (start < narrow.size()) {
+    const std::size_t end = narrow.find('\n', start);
+    EXPECT_LE(end - start, 40U);
+    start = end + 1;
+  }
+  EXPECT_THAT(narrow, Not(HasSubstr("LOST")));
+}
+
+}  // namespace
+}  // namespace tutti::console
