@@ -4,8 +4,9 @@
 // proto/tutti/v1 and the batch codec are encodings of these structs and of nothing else.
 //
 // Direction is in the comment of each: up (agent → coordinator) or down (coordinator → agent).
-// Every message rides on a Link (link.h): numbered, acknowledged, delivered once and in order for one
-// pair of incarnations. So no message carries a retry counter, and receivers need no reordering.
+// Every message rides on a Link (link.h): numbered, acknowledged, delivered once and in order for
+// one pair of incarnations. So no message carries a retry counter, and receivers need no
+// reordering.
 
 #include <cstdint>
 #include <optional>
@@ -25,11 +26,13 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 
 // ---- joining ---------------------------------------------------------------------------------
 
-// down, only when the coordinator is the dialler: the first message, so that a listening agent learns
-// whom to answer.
+// down, only when the coordinator is the dialler: the first message, so that a listening agent
+// learns whom to answer.
 struct Dial {
   std::uint32_t protocol_version = kProtocolVersion;
   base::Id run{};
+
+  friend bool operator==(const Dial&, const Dial&) = default;
 };
 
 // up: who I am and what this host can do.
@@ -41,9 +44,11 @@ struct Hello {
   std::uint32_t pid = 0;
   std::uint32_t cores = 0;
   std::uint32_t workers = 1;
-  std::uint64_t fd_limit = 0;          // soft limit after raising
-  std::uint32_t ephemeral_ports = 0;   // size of ip_local_port_range
+  std::uint64_t fd_limit = 0;         // soft limit after raising
+  std::uint32_t ephemeral_ports = 0;  // size of ip_local_port_range
   std::vector<std::string> source_addresses;
+
+  friend bool operator==(const Hello&, const Hello&) = default;
 };
 
 // down: accepted as agent number `agent`.
@@ -52,11 +57,15 @@ struct Welcome {
   std::uint32_t agent = 0;
   base::Duration heartbeat{};   // send something at least this often
   base::Duration lost_after{};  // silence after which the other side is lost
+
+  friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
 // down: not accepted; the agent prints `reason` and exits with kSetup.
 struct Refused {
   std::string reason;
+
+  friend bool operator==(const Refused&, const Refused&) = default;
 };
 
 // ---- clocks ----------------------------------------------------------------------------------
@@ -65,6 +74,8 @@ struct Refused {
 struct ClockPing {
   std::uint64_t number = 0;
   base::Instant coordinator_sent{};
+
+  friend bool operator==(const ClockPing&, const ClockPing&) = default;
 };
 // up
 struct ClockPong {
@@ -72,6 +83,8 @@ struct ClockPong {
   base::Instant coordinator_sent{};
   base::Instant agent_received{};
   base::Instant agent_sent{};
+
+  friend bool operator==(const ClockPong&, const ClockPong&) = default;
 };
 
 // ---- getting ready ---------------------------------------------------------------------------
@@ -79,6 +92,8 @@ struct ClockPong {
 struct Header {
   std::string name;
   std::string value;
+
+  friend bool operator==(const Header&, const Header&) = default;
 };
 
 // What to talk to and how. Same for every agent of a run.
@@ -95,7 +110,9 @@ struct TargetSpec {
   base::Duration idle_connection_max{};
   std::uint32_t connections_max = 0;   // of this agent; 0: as many as its slots
   std::uint32_t connections_warm = 0;  // opened before the first phase
-  std::uint32_t connect_rate_max = 0;  // new connections per second while warming; 0: engine's default
+  std::uint32_t connect_rate_max = 0;  // new ones per second while warming; 0: engine's default
+
+  friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };
 
 // down: bodies come next unless the agent says it has them.
@@ -105,11 +122,15 @@ struct Prepare {
   std::uint64_t bodies_bytes = 0;
   std::uint32_t bodies_rows = 0;
   std::uint32_t slots = 0;  // the most this agent will be asked to hold in flight
+
+  friend bool operator==(const Prepare&, const Prepare&) = default;
 };
 
 // up: reply to Prepare.
 struct BodiesWanted {
   bool wanted = true;  // false: cached by content hash
+
+  friend bool operator==(const BodiesWanted&, const BodiesWanted&) = default;
 };
 
 // down, repeated: a slice of the body set's bytes (data::BodySet's file form), zstd-compressed.
@@ -117,6 +138,8 @@ struct BodyChunk {
   std::uint64_t offset = 0;  // of the uncompressed slice
   std::string compressed;
   bool last = false;
+
+  friend bool operator==(const BodyChunk&, const BodyChunk&) = default;
 };
 
 // up: ready for phases, or not, with the reason. One reach entry per frontend.
@@ -124,11 +147,15 @@ struct Reach {
   bool reachable = false;
   std::uint32_t connect_us = 0;
   std::string error;
+
+  friend bool operator==(const Reach&, const Reach&) = default;
 };
 struct Prepared {
   std::string error;  // empty: ready
   std::vector<Reach> frontends;
   std::uint32_t connections_open = 0;
+
+  friend bool operator==(const Prepared&, const Prepared&) = default;
 };
 
 // ---- phases ----------------------------------------------------------------------------------
@@ -140,56 +167,77 @@ struct ArmPhase {
   base::Pacing pacing = base::Pacing::kClosedLoop;
   std::uint32_t slots = 0;  // C_i; Σ over agents is exactly C in a closed loop
   base::Instant start_at{};
+
+  friend bool operator==(const ArmPhase&, const ArmPhase&) = default;
 };
 // up
 struct Armed {
   std::uint32_t phase = 0;
+
+  friend bool operator==(const Armed&, const Armed&) = default;
 };
 
 // down (data plane): issue commands, in schedule order.
 struct Lease {
   std::uint32_t phase = 0;
   std::vector<base::IssueCommand> commands;
+
+  friend bool operator==(const Lease&, const Lease&) = default;
 };
 
 // down: stop starting queries of this phase at once and say which commands were never started.
 struct Recall {
   std::uint32_t phase = 0;
   std::uint32_t number = 0;
+
+  friend bool operator==(const Recall&, const Recall&) = default;
 };
 // up: the unstarted ones, now the coordinator's again. The agent may be leased more afterwards.
 struct Recalled {
   std::uint32_t phase = 0;
   std::uint32_t number = 0;
   std::vector<base::Seq> unstarted;
+
+  friend bool operator==(const Recalled&, const Recalled&) = default;
 };
 
 // down: no lease of this phase will follow; say when the last exchange has ended.
 struct Drain {
   std::uint32_t phase = 0;
+
+  friend bool operator==(const Drain&, const Drain&) = default;
 };
 // up: nothing of this phase is queued or in flight and every record is in a batch ≤ last_batch.
 struct Drained {
   std::uint32_t phase = 0;
   std::uint64_t started = 0;
   std::uint64_t last_batch = 0;
+
+  friend bool operator==(const Drained&, const Drained&) = default;
 };
 
 // down: end what is in flight now (records say kCancelled), drop what is queued.
 struct Abort {
   std::string reason;
+
+  friend bool operator==(const Abort&, const Abort&) = default;
 };
 
 // ---- facts -----------------------------------------------------------------------------------
 
-// up (data plane). Batches count from 1 per agent incarnation; accept is idempotent by (run, agent, number).
+// up (data plane). Batches count from 1 per agent incarnation; accept is idempotent by (run, agent,
+// number).
 struct RecordBatch {
   std::uint64_t number = 0;
   std::vector<Record> records;
+
+  friend bool operator==(const RecordBatch&, const RecordBatch&) = default;
 };
 // down: batches ≤ number are stored; the agent may forget their spool.
 struct BatchAck {
   std::uint64_t number = 0;
+
+  friend bool operator==(const BatchAck&, const BatchAck&) = default;
 };
 
 struct FrontendGauge {
@@ -197,11 +245,16 @@ struct FrontendGauge {
   std::uint64_t started = 0;
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
+
+  friend bool operator==(const FrontendGauge&, const FrontendGauge&) = default;
 };
 
-// Fixed-edge histogram counts since the last Progress (stats::LiveHistogram's edges), for the live view.
+// Fixed-edge histogram counts since the last Progress (stats::LiveHistogram's edges), for the live
+// view.
 struct LiveCounts {
   std::vector<std::pair<std::uint16_t, std::uint32_t>> cells;  // (cell, count), sparse
+
+  friend bool operator==(const LiveCounts&, const LiveCounts&) = default;
 };
 
 struct Health {
@@ -214,6 +267,8 @@ struct Health {
   std::uint64_t records_lost = 0;  // ring full; > 0 makes the run INVALID
   std::uint32_t ring_fill_percent = 0;
   std::uint64_t unsent_batches = 0;
+
+  friend bool operator==(const Health&, const Health&) = default;
 };
 
 // up, at every heartbeat: gauges of the running phase. Lossy in meaning (newest wins), never needed
@@ -225,22 +280,26 @@ struct Progress {
   std::uint64_t started = 0;
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
-  std::uint64_t output_tokens = 0;      // content events, or usage where reported
-  base::Instant last_response_at{};     // newest byte of any reply
+  std::uint64_t output_tokens = 0;   // content events, or usage where reported
+  base::Instant last_response_at{};  // newest byte of any reply
   std::vector<FrontendGauge> frontends;
   LiveCounts ttft;
   LiveCounts tpot;
   Health health{};
+
+  friend bool operator==(const Progress&, const Progress&) = default;
 };
 
 // either way: the last message of a link.
 struct Goodbye {
   std::string reason;
+
+  friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
 using Message =
-    std::variant<Dial, Hello, Welcome, Refused, ClockPing, ClockPong, Prepare, BodiesWanted, BodyChunk,
-                 Prepared, ArmPhase, Armed, Lease, Recall, Recalled, Drain, Drained, Abort, RecordBatch,
-                 BatchAck, Progress, Goodbye>;
+    std::variant<Dial, Hello, Welcome, Refused, ClockPing, ClockPong, Prepare, BodiesWanted,
+                 BodyChunk, Prepared, ArmPhase, Armed, Lease, Recall, Recalled, Drain, Drained,
+                 Abort, RecordBatch, BatchAck, Progress, Goodbye>;
 
 }  // namespace tutti::wire

@@ -1,6 +1,7 @@
 // The house checks itself: floors, names of headers, banned words, sizes. Each finding names the file,
 // the line and what to write instead.
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -109,7 +110,7 @@ TEST(Tidy, FilesIncludeOnlyTheirFolderAndLowerFloors) {
     }
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       std::smatch match;
-      if (!std::regex_search(file.lines[i], match, include) || starts_with(match[1], "proto/")) {
+      if (!std::regex_search(file.lines[i], match, include) || starts_with(match[1], "tutti/v1")) {
         continue;
       }
       ++seen;
@@ -142,7 +143,7 @@ TEST(Tidy, ThirdPartiesStayInTheirFolder) {
       {"<yaml-cpp/", {"common/spec/", "tests/"}, "only common/spec knows YAML"},
       {"<zmq", {"common/wire/", "tests/"}, "only common/wire knows ZeroMQ"},
       {"<msgpack", {"common/wire/", "tests/"}, "only common/wire knows MessagePack"},
-      {".pb.h\"", {"common/wire/"}, "only common/wire sees generated code"},
+      {".pb.h\"", {"common/wire/", "tests/"}, "only common/wire sees generated code"},
       {"<curl/", {"agent/target/", "coordinator/scrape/", "tests/"}, "only agent/target knows HTTP"},
       {"<spdlog/", {"common/base/log.cc"}, "spdlog hides behind common/base/log.h"},
       {"<CLI/", {"common/spec/", "coordinator/", "agent/", "tests/"}, "flags are read in mains"},
@@ -269,10 +270,22 @@ TEST(Tidy, EverySourceIsBuilt) {
       lists += line + "\n";
     }
   }
+  // A list may build names in a loop: wire_${area}_test.cc stands for any word in the middle.
+  const std::regex built_name(R"(([A-Za-z0-9_]|\$\{[a-z]+\})*\$\{[a-z]+\}([A-Za-z0-9_]|\$\{[a-z]+\})*\.cc)");
+  std::vector<std::regex> patterns;
+  for (auto it = std::sregex_iterator(lists.begin(), lists.end(), built_name);
+       it != std::sregex_iterator(); ++it) {
+    const std::string word = std::regex_replace(it->str(), std::regex(R"(\$\{[a-z]+\})"), "[a-z0-9_]+");
+    patterns.emplace_back(std::regex_replace(word, std::regex(R"(\.cc$)"), "\\.cc"));
+  }
   std::vector<std::string> findings;
   for (const auto& file : sources()) {
     const std::string name = file.path.substr(file.path.find_last_of('/') + 1);
-    if (name.substr(name.size() - 3) == ".cc" && lists.find(name) == std::string::npos) {
+    const bool built = lists.find(name) != std::string::npos ||
+                       std::any_of(patterns.begin(), patterns.end(), [&](const std::regex& pattern) {
+                         return std::regex_match(name, pattern);
+                       });
+    if (name.substr(name.size() - 3) == ".cc" && !built) {
       findings.push_back(file.path + ": in no CMakeLists.txt");
     }
   }

@@ -1,0 +1,173 @@
+// What comes back from the workers: records, answers, gauges.
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/drive/engine_inside.h"
+#include "common/base/check.h"
+#include "common/sys/process.h"
+
+namespace tutti::drive {
+namespace {
+
+std::vector<base::Seq> sorted_seqs(std::vector<base::Seq> seqs) {
+  std::sort(seqs.begin(), seqs.end());
+  return seqs;
+}
+
+}  // namespace
+
+void Engine::Inside::note_live(const wire::Record& record) {
+  if (!record.first_token_at.is_set() || record.outcome != wire::Outcome::kOk) {
+    return;
+  }
+  ttft.add((record.first_token_at - record.issued_at).ns);
+  const std::int64_t tokens = record.completion_tokens > 0
+                                  ? record.completion_tokens
+                                  : static_cast<std::int64_t>(record.content_events);
+  if (tokens > 1) {
+    tpot.add((record.done_at - record.first_token_at).ns / (tokens - 1));
+  }
+}
+
+void Engine::Inside::take_records(std::vector<EngineEvent>& out) {
+  EngineRecords batch;
+  wire::Record record;
+  for (auto& worker : workers) {
+    // No more than were there at the start: a fast worker must not hold the session here.
+    for (std::size_t left = worker->recorder().size(); left > 0; --left) {
+      if (!worker->recorder().take(record)) {
+        break;
+      }
+      ++phases[record.phase].returned;
+      note_live(record);
+      batch.records.push_back(std::move(record));
+      record = wire::Record{};
+    }
+  }
+  if (!batch.records.empty()) {
+    out.emplace_back(std::move(batch));
+  }
+}
+
+void Engine::Inside::take_notes(std::vector<EngineEvent>& out) {
+  Note note;
+  for (auto& worker : workers) {
+    while (worker->take_note(note)) {
+      absorb(note, out);
+      note = Note{};
+    }
+  }
+}
+
+void Engine::Inside::absorb(Note& note, std::vector<EngineEvent>& out) {
+  const auto it = std::find_if(gatherings.begin(), gatherings.end(),
+                               [&note](const Gathering& g) { return g.ticket == note.ticket; });
+  TUTTI_CHECK(it != gatherings.end());
+  for (const auto& [phase, seq] : note.unstarted) {
+    it->unstarted[phase].push_back(seq);
+  }
+  auto& reached = it->warmed.frontends;
+  reached.resize(std::max(reached.size(), note.warmed.frontends.size()));
+  for (std::size_t f = 0; f < note.warmed.frontends.size(); ++f) {
+    auto& mine = note.warmed.frontends[f];
+    const bool first = it->answers_due == workers.size();
+    reached[f].reachable = mine.reachable && (first || reached[f].reachable);
+    reached[f].connect_us = std::max(reached[f].connect_us, mine.connect_us);
+    if (reached[f].error.empty()) {
+      reached[f].error = std::move(mine.error);
+    }
+  }
+  it->warmed.connections_open += note.warmed.connections_open;
+  if (--it->answers_due == 0) {
+    emit(*it, out);
+    gatherings.erase(it);
+  }
+}
+
+void Engine::Inside::emit(Gathering& gathering, std::vector<EngineEvent>& out) {
+  for (const auto& [phase, seqs] : gathering.unstarted) {
+    phases[phase].returned += seqs.size();
+  }
+  switch (gathering.kind) {
+    case Note::Kind::kRecalled:
+      out.emplace_back(
+          EngineRecalled{gathering.phase, gathering.number,
+                         sorted_seqs(std::move(gathering.unstarted[gathering.phase]))});
+      break;
+    case Note::Kind::kAborted: {
+      EngineAborted aborted;
+      for (auto& [phase, seqs] : gathering.unstarted) {
+        aborted.parts.push_back({phase, sorted_seqs(std::move(seqs))});
+      }
+      out.emplace_back(std::move(aborted));
+      break;
+    }
+    case Note::Kind::kWarmed:
+      out.emplace_back(std::move(gathering.warmed));
+      break;
+  }
+}
+
+void Engine::Inside::fill_health(wire::Health& health, base::Instant now) {
+  stats::LiveHistogram lag;
+  const base::Duration interval = now - progress_at;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    Worker& worker = *workers[i];
+    worker.gauges().issue_lag.collect(lag_seen[i], lag);
+    const std::int64_t stall = worker.gauges().stall_max_ns.exchange(0, std::memory_order_relaxed);
+    health.loop_stall_max = std::max(health.loop_stall_max, base::Duration{stall});
+    const base::Duration cpu = worker.cpu();
+    if (progress_at.is_set() && interval.ns > 0) {
+      health.cpu_busiest_thread = std::max(
+          health.cpu_busiest_thread, (cpu - cpu_seen[i]).to_seconds() / interval.to_seconds());
+    }
+    cpu_seen[i] = cpu;
+    health.records_lost += worker.recorder().lost();
+    health.ring_fill_percent = std::max(health.ring_fill_percent, worker.recorder().fill_percent());
+  }
+  progress_at = now;
+  health.issue_lag_p50 = {static_cast<std::int64_t>(lag.percentile(50).value_or(0))};
+  health.issue_lag_p99 = {static_cast<std::int64_t>(lag.percentile(99).value_or(0))};
+  health.open_fds = sys::open_descriptors();
+  health.rss_bytes = sys::resident_bytes();
+}
+
+wire::Progress Engine::progress(base::Instant now) {
+  inside_->refresh();
+  wire::Progress progress;
+  progress.phase = inside_->armed_phase;
+  progress.frontends.resize(inside_->frontends.size());
+  std::uint64_t queued = inside_->held.size();
+  for (std::size_t i = 0; i < inside_->workers.size(); ++i) {
+    const WorkerGauges& gauges = inside_->workers[i]->gauges();
+    queued += inside_->dealer.queued(i);
+    progress.in_flight += static_cast<std::uint32_t>(gauges.in_flight.get());
+    if (gauges.phase.get() == progress.phase) {
+      progress.started += gauges.started.get();
+      progress.done += gauges.done.get();
+      progress.failed += gauges.failed.get();
+    }
+    progress.output_tokens += gauges.live.output_tokens.load(std::memory_order_relaxed);
+    const std::int64_t last = gauges.live.last_response_ns.load(std::memory_order_relaxed);
+    progress.last_response_at = std::max(progress.last_response_at, base::Instant{last});
+    for (std::size_t f = 0; f < gauges.frontends.size(); ++f) {
+      const std::uint64_t done = gauges.frontends[f].done.get();
+      const std::uint64_t started = gauges.frontends[f].started.get();
+      progress.frontends[f].started += started;
+      progress.frontends[f].done += done;
+      progress.frontends[f].failed += gauges.frontends[f].failed.get();
+      progress.frontends[f].in_flight +=
+          static_cast<std::uint32_t>(started - std::min(done, started));
+    }
+  }
+  progress.queued = static_cast<std::uint32_t>(queued);
+  progress.ttft.cells = inside_->ttft.cells();
+  progress.tpot.cells = inside_->tpot.cells();
+  inside_->ttft.clear();
+  inside_->tpot.clear();
+  inside_->fill_health(progress.health, now);
+  return progress;
+}
+
+}  // namespace tutti::drive

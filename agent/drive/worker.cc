@@ -1,0 +1,409 @@
+#include "agent/drive/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/sys/process.h"
+
+namespace tutti::drive {
+namespace {
+
+constexpr std::size_t kEventsPerTurn = 512;
+constexpr std::size_t kOrdersPerTurn = 4096;
+constexpr std::size_t kControlOrders = 64;  // ring room beyond the queue
+constexpr std::size_t kNotesMax = 1024;
+constexpr std::size_t kEventsPerLook = 16;  // events handled between two looks at due commands
+constexpr std::size_t kIssuesPerLook = 64;
+constexpr base::Duration kSpin = base::Duration::micros(50);
+
+struct LaterDue {
+  template <class Q>
+  bool operator()(const Q& a, const Q& b) const {
+    return a.command.due_offset != b.command.due_offset
+               ? a.command.due_offset > b.command.due_offset
+               : a.command.seq > b.command.seq;
+  }
+};
+
+}  // namespace
+
+Worker::Worker(WorkerConfig config, const base::Clock& clock, SessionBell& session_bell)
+    : config_(std::move(config)),
+      clock_(clock),
+      session_bell_(session_bell),
+      orders_(config_.queue_max + kControlOrders),
+      notes_(kNotesMax),
+      recorder_(config_.record_ring),
+      gauges_(config_.transport.frontends.size()),
+      poller_(kEventsPerTurn),
+      transport_(
+          target::make_multi_transport(config_.transport, poller_, clock_, *this, gauges_.live)),
+      picker_(config_.balance, config_.transport.frontends.size(), config_.global_number) {
+  ready_.reserve(config_.queue_max);
+  TUTTI_CHECK(poller_.add(bell_.fd(), sys::kReadable));
+  TUTTI_CHECK(poller_.add(timer_.fd(), sys::kReadable));
+}
+
+Worker::~Worker() { TUTTI_CHECK(!thread_.joinable()); }
+
+// ---- session thread
+// ------------------------------------------------------------------------------
+
+bool Worker::begin() {
+  try {
+    thread_ = std::thread(&Worker::run, this);
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+void Worker::join() {
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+base::Duration Worker::cpu() const {
+  const std::int64_t last = last_cpu_ns_.load(std::memory_order_acquire);
+  if (last >= 0 || !thread_.joinable()) {
+    return {std::max<std::int64_t>(last, 0)};
+  }
+  return sys::thread_cpu(const_cast<std::thread&>(thread_).native_handle());
+}
+
+// ---- the loop
+// ------------------------------------------------------------------------------------
+
+void Worker::run() {
+  sys::name_this_thread(fmt::format("tutti-io-{}", config_.transport.worker));
+  woke_at_ = clock_.mono();
+  while (!stopping_) {
+    wait_for_events();
+    take_orders();
+    const base::Instant now = clock_.mono();
+    if (transport_->next_wake() <= now) {
+      transport_->on_wake(now);
+    }
+    fire();
+    if (told_) {
+      told_ = false;
+      session_bell_.ring();
+    }
+  }
+  last_cpu_ns_.store(sys::thread_cpu().ns, std::memory_order_release);
+  session_bell_.ring();
+}
+
+void Worker::wait_for_events() {
+  const base::Instant next = std::min(next_due(), transport_->next_wake());
+  base::Instant now = clock_.mono();
+  const std::int64_t turn = (now - woke_at_).ns;
+  if (turn > gauges_.stall_max_ns.load(std::memory_order_relaxed)) {
+    gauges_.stall_max_ns.store(turn, std::memory_order_relaxed);
+  }
+  int timeout_ms = -1;
+  if (next <= now + kSpin || orders_.size() > 0) {
+    timeout_ms = 0;  // too near for a timer, which wakes up late by about as much
+  } else if (next != base::kFarFuture) {
+    timer_.set_at_latest(next);
+  }
+  const auto events = poller_.wait(timeout_ms);
+  woke_at_ = clock_.mono();
+  std::size_t until_look = 0;
+  for (const auto& event : events) {
+    if (until_look-- == 0) {
+      until_look = kEventsPerLook - 1;
+      if (next_due() <= clock_.mono()) {
+        fire();
+      }
+    }
+    if (event.fd == bell_.fd()) {
+      bell_.quiet();
+    } else if (event.fd == timer_.fd()) {
+      timer_.quiet();
+    } else {
+      transport_->on_socket(event);
+    }
+  }
+}
+
+void Worker::take_orders() {
+  Order order;
+  for (std::size_t i = 0; i < kOrdersPerTurn && !stopping_ && orders_.pop(order); ++i) {
+    obey(order);
+  }
+}
+
+void Worker::obey(Order& order) {
+  switch (order.kind) {
+    case Order::Kind::kIssue:
+      enqueue(Queued{order.command, order.phase});
+      break;
+    case Order::Kind::kArm:
+      arm(order);
+      break;
+    case Order::Kind::kRecall:
+      recall(order);
+      break;
+    case Order::Kind::kAbort:
+      abort(order);
+      break;
+    case Order::Kind::kWarm:
+      warm_ticket_ = order.ticket;
+      transport_->warm(*order.warm);
+      break;
+    case Order::Kind::kStop:
+      abort(order);
+      stopping_ = true;
+      break;
+  }
+}
+
+void Worker::arm(const Order& order) {
+  if (!armed_ || order.phase != phase_) {
+    parked_.insert(parked_.end(), ready_.begin(), ready_.end());
+    ready_.clear();
+    issued_ = 0;
+    on_wire_ = 0;
+    gauges_.phase.set(order.phase);
+    gauges_.started.set(0);
+    gauges_.done.set(0);
+    gauges_.failed.set(0);
+    gauges_.live.output_tokens.store(0, std::memory_order_relaxed);
+  }
+  armed_ = true;
+  phase_ = order.phase;
+  pacing_ = order.pacing;
+  slots_ = order.slots;
+  start_at_ = order.start_at;
+  free_since_.clear();
+  for (std::size_t i = issued_; i < slots_; ++i) {
+    free_since_.push(start_at_);
+  }
+  // Commands of this phase that were parked when another one was armed meanwhile.
+  const auto mine = std::stable_partition(parked_.begin(), parked_.end(),
+                                          [this](const Queued& q) { return q.phase != phase_; });
+  const std::vector<Queued> back(mine, parked_.end());
+  parked_.erase(mine, parked_.end());
+  for (const auto& queued : back) {
+    enqueue(queued);
+  }
+}
+
+void Worker::enqueue(const Queued& queued) {
+  if (!armed_ || queued.phase != phase_) {
+    parked_.push_back(queued);
+    return;
+  }
+  ready_.push_back(queued);
+  std::push_heap(ready_.begin(), ready_.end(), LaterDue{});
+}
+
+void Worker::recall(const Order& order) {
+  const std::uint32_t phase = order.phase;
+  Note note;
+  note.kind = Note::Kind::kRecalled;
+  note.ticket = order.ticket;
+  const auto take_from = [&note, phase](std::vector<Queued>& queue) {
+    std::erase_if(queue, [&note, phase](const Queued& q) {
+      if (q.phase == phase) {
+        note.unstarted.emplace_back(q.phase, q.command.seq);
+      }
+      return q.phase == phase;
+    });
+  };
+  take_from(ready_);
+  take_from(parked_);
+  tell(std::move(note));
+}
+
+void Worker::abort(const Order& order) {
+  const std::string& reason = *order.reason;
+  Note note;
+  note.kind = Note::Kind::kAborted;
+  note.ticket = order.ticket;
+  for (auto* queue : {&ready_, &parked_}) {
+    for (const auto& queued : *queue) {
+      note.unstarted.emplace_back(queued.phase, queued.command.seq);
+    }
+    queue->clear();
+  }
+  while (!waiting_.empty()) {
+    end_unsent(waiting_.pop(), wire::Failure::kCancelled, reason);
+  }
+  transport_->cancel_all(reason);
+  tell(std::move(note));
+}
+
+void Worker::tell(Note&& note) {
+  gauges_.settled.add(note.unstarted.size());
+  gauges_.finished.add(note.unstarted.size());
+  // A session that sends a thousand orders without one poll is a programmer's error.
+  TUTTI_CHECK(notes_.push(std::move(note)));
+  told_ = true;
+}
+
+// ---- pacing
+// --------------------------------------------------------------------------------------
+
+// When the next queued command is due and may be taken up; kFarFuture while nothing can be.
+base::Instant Worker::next_due() const {
+  if (ready_.empty()) {
+    return base::kFarFuture;
+  }
+  switch (pacing_) {
+    case base::Pacing::kTimed:
+      return start_at_ + ready_.front().command.due_offset;
+    case base::Pacing::kBurst:
+      return may_send(phase_) && waiting_.empty() ? start_at_ : base::kFarFuture;
+    case base::Pacing::kClosedLoop:
+      return free_since_.empty() ? base::kFarFuture : std::max(start_at_, free_since_.front());
+  }
+  return base::kFarFuture;
+}
+
+void Worker::fire() {
+  if (firing_) {
+    return;  // a result that came while we send: the loop below sees its free slot
+  }
+  firing_ = true;
+  send_waiting();
+  // In handfuls: thousands of first requests must not keep replies waiting.
+  for (std::size_t left = kIssuesPerLook; left > 0; --left) {
+    const base::Instant due_at = next_due();
+    if (due_at == base::kFarFuture) {
+      break;
+    }
+    const base::Instant now = clock_.mono();
+    if (due_at > now) {
+      break;
+    }
+    issue_next(due_at, now);
+  }
+  firing_ = false;
+}
+
+void Worker::issue_next(base::Instant due_at, base::Instant now) {
+  target::Query query;
+  query.command = ready_.front().command;
+  std::pop_heap(ready_.begin(), ready_.end(), LaterDue{});
+  ready_.pop_back();
+  query.phase = static_cast<std::uint16_t>(phase_);
+  query.due_at = due_at;
+  query.issued_at = now;
+  if (pacing_ == base::Pacing::kClosedLoop) {
+    free_since_.pop();
+  }
+  if (pacing_ != base::Pacing::kBurst) {
+    gauges_.issue_lag.add(now - due_at);
+  }
+  ++issued_;
+  gauges_.started.add();
+  gauges_.in_flight.add();
+  if (const auto defect = defect_of(query.command); !defect.empty()) {
+    end_unsent(query, wire::Failure::kInternal, defect);
+  } else if (waiting_.empty() && may_send(phase_)) {
+    send(query);
+  } else {
+    waiting_.push(query);
+  }
+}
+
+bool Worker::may_send(std::uint32_t phase) const {
+  // A closed loop counted its slots when it issued.
+  const bool slot_free =
+      phase != phase_ || pacing_ == base::Pacing::kClosedLoop || on_wire_ < slots_;
+  return slot_free && transport_->room() > 0;
+}
+
+void Worker::send_waiting() {
+  while (!waiting_.empty() && may_send(waiting_.front().phase)) {
+    send(waiting_.pop());
+  }
+}
+
+void Worker::send(const target::Query& query) {
+  target::Query chosen = query;
+  chosen.frontend = picker_.pick(query.command.seq);
+  picker_.started(chosen.frontend);
+  gauges_.frontends[chosen.frontend].started.add();
+  gauges_.settled.add();
+  on_wire_ += chosen.phase == phase_ ? 1U : 0U;
+  transport_->start(chosen);
+}
+
+// ---- results
+// -------------------------------------------------------------------------------------
+
+std::string_view Worker::defect_of(const base::IssueCommand& command) const {
+  const data::BodySet& bodies = *config_.transport.bodies;
+  if (command.sample >= bodies.rows()) {
+    return "the command names a row that the body set does not have";
+  }
+  if (command.salted && bodies.row(command.sample).splice < 0) {
+    return "the command wants a salt, but the row has no place for one";
+  }
+  return {};
+}
+
+void Worker::end_unsent(const target::Query& query, wire::Failure failure, std::string_view why) {
+  unsent_ = wire::Record{};
+  unsent_.seq = query.command.seq;
+  unsent_.sample = query.command.sample;
+  unsent_.phase = query.phase;
+  unsent_.worker = config_.transport.worker;
+  unsent_.outcome =
+      failure == wire::Failure::kCancelled ? wire::Outcome::kCancelled : wire::Outcome::kFailed;
+  unsent_.failure = failure;
+  unsent_.due_at = query.due_at;
+  unsent_.issued_at = query.issued_at;
+  unsent_.done_at = clock_.mono();
+  unsent_.error_message.assign(why.substr(0, wire::kErrorTextMax));
+  gauges_.settled.add();
+  close_out(unsent_);
+}
+
+void Worker::on_done(wire::Record& record) {
+  picker_.ended(record.frontend);
+  FrontendCounts& frontend = gauges_.frontends[record.frontend];
+  frontend.done.add();
+  frontend.failed.add(record.outcome == wire::Outcome::kOk ? 0 : 1);
+  on_wire_ -= record.phase == phase_ ? 1U : 0U;
+  close_out(record);
+  fire();
+}
+
+// Common end of a sent and an unsent query: counted, its slot freed, its record handed over.
+void Worker::close_out(wire::Record& record) {
+  const bool ok = record.outcome == wire::Outcome::kOk;
+  const base::Instant free_at = record.done_at;
+  const bool mine = record.phase == phase_;
+  recorder_.add(record);
+  told_ = true;
+  gauges_.in_flight.set(gauges_.in_flight.get() - 1);
+  gauges_.finished.add();
+  if (!mine) {
+    return;
+  }
+  gauges_.done.add();
+  gauges_.failed.add(ok ? 0 : 1);
+  --issued_;
+  if (pacing_ == base::Pacing::kClosedLoop && issued_ + free_since_.size() < slots_) {
+    free_since_.push(free_at);
+  }
+}
+
+void Worker::on_warmed(target::Warmed warmed) {
+  Note note;
+  note.kind = Note::Kind::kWarmed;
+  note.ticket = warm_ticket_;
+  note.warmed = std::move(warmed);
+  tell(std::move(note));
+}
+
+}  // namespace tutti::drive

@@ -1,0 +1,35 @@
+#include "agent/record/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti::record {
+
+Recorder::Recorder(std::size_t capacity) : ring_(capacity) {}
+
+bool Recorder::add(wire::Record& record) {
+  if (ring_.push(std::move(record))) {
+    return true;
+  }
+  auto& count = lost_[std::min<std::size_t>(record.phase, kPhasesTold - 1)];
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return false;
+}
+
+std::uint64_t Recorder::lost() const {
+  std::uint64_t sum = 0;
+  for (const auto& count : lost_) {
+    sum += count.load(std::memory_order_acquire);
+  }
+  return sum;
+}
+
+std::uint64_t Recorder::lost(std::uint32_t phase) const {
+  return lost_[std::min<std::size_t>(phase, kPhasesTold - 1)].load(std::memory_order_acquire);
+}
+
+std::uint32_t Recorder::fill_percent() const {
+  return static_cast<std::uint32_t>(ring_.size() * 100 / ring_.capacity());
+}
+
+}  // namespace tutti::record

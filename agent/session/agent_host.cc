@@ -1,0 +1,357 @@
+#include "agent/session/agent_host.h"
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "agent/drive/engine.h"
+#include "agent/record/spool.h"
+#include "agent/session/agent_machine.h"
+#include "agent/session/coordinator_link.h"
+#include "common/base/log.h"
+#include "common/data/body_transfer.h"
+#include "common/sys/limits.h"
+#include "common/sys/process.h"
+
+namespace tutti::session {
+namespace {
+
+constexpr base::Duration kLastWords = base::Duration::seconds(2);
+
+wire::Hello hello_of(const AgentSettings& settings) {
+  wire::Hello hello;
+  hello.software_version = TUTTI_VERSION;
+  char host[256] = "unknown";
+  gethostname(host, sizeof host - 1);
+  hello.host = host;
+  hello.pid = static_cast<std::uint32_t>(getpid());
+  hello.agent_name =
+      settings.name.empty() ? fmt::format("{}:{}", hello.host, hello.pid) : settings.name;
+  hello.cores = sys::usable_cores();
+  hello.workers = settings.workers;
+  hello.fd_limit = sys::open_files_limit().soft;
+  hello.ephemeral_ports = sys::ephemeral_ports();
+  return hello;
+}
+
+// One run: from the first word to the last.
+class AgentHost {
+ public:
+  AgentHost(const AgentSettings& settings, const base::Clock& clock, sys::StopSignals& signals,
+            CoordinatorLink& link)
+      : settings_(settings),
+        clock_(clock),
+        signals_(signals),
+        link_(link),
+        machine_(AgentConfig{hello_of(settings)}),
+        cache_(settings.cache_folder) {}
+
+  base::ExitCode run();
+  bool signalled() const { return signalled_; }
+
+ private:
+  void turn();
+  void feed(Event event);
+  void perform(Command&& command);
+  void send(const wire::Message& message);
+  void open_bodies(const OpenBodies& command);
+  void store_bodies(const StoreBodies& command);
+  void start_engine(EngineStart&& command);
+  void issue(const EngineIssue& command);
+  void append_to_spool(const wire::RecordBatch& batch);
+  void take_engine_events();
+  void take(drive::EngineEvent&& event);
+  void take_signals();
+  void finish();
+
+  const AgentSettings& settings_;
+  const base::Clock& clock_;
+  sys::StopSignals& signals_;
+  CoordinatorLink& link_;
+  AgentMachine machine_;
+  data::BodyCache cache_;
+  std::optional<data::BodySet> bodies_;
+  std::unique_ptr<drive::Engine> engine_;
+  std::optional<record::Spool> spool_;
+  bool spool_failed_ = false;
+
+  base::Instant now_{};
+  bool connected_told_ = false;
+  bool lost_told_ = false;
+  bool signalled_ = false;
+  std::optional<Exit> exit_;
+  std::vector<Command> commands_;
+  std::vector<wire::Message> messages_;
+  std::vector<drive::EngineEvent> engine_events_;
+  std::string bodies_hash_;
+  wire::Encoded spooled_;  // the newest spooled batch as it is about to be sent
+  std::uint64_t spooled_number_ = 0;
+};
+
+base::ExitCode AgentHost::run() {
+  now_ = clock_.mono();
+  link_.begin(settings_.patience, now_);
+  if (!link_.listening()) {
+    connected_told_ = true;
+    feed(Connected{false});
+  }
+  while (!exit_) {
+    turn();
+  }
+  finish();
+  return exit_->code;
+}
+
+void AgentHost::turn() {
+  now_ = clock_.mono();
+  link_.receive(now_, messages_);
+  if (!connected_told_ && link_.called()) {
+    connected_told_ = true;
+    feed(Connected{true});
+  }
+  for (auto& message : messages_) {
+    feed(MessageFrom{std::move(message)});
+  }
+  messages_.clear();
+  take_engine_events();
+  take_signals();
+  if (!lost_told_ && link_.lost(now_)) {
+    lost_told_ = true;
+    feed(LinkLost{link_.why_lost(now_)});
+  }
+  if (now_ >= machine_.next_tick()) {
+    feed(Tick{});
+  }
+  if (exit_) {
+    return;
+  }
+  link_.poll(now_);
+  std::vector<wire::WaitFd> fds{{signals_.fd(), false}};
+  if (engine_ != nullptr) {
+    fds.push_back({engine_->wake_fd(), false});
+  }
+  link_.wait(now_, std::min(link_.next_deadline(), machine_.next_tick()), fds);
+}
+
+void AgentHost::feed(Event event) {
+  // A command may feed an event itself (an answer of the disk): each level has its own list.
+  std::vector<Command> commands;
+  commands.swap(commands_);
+  machine_.step(std::move(event), now_, commands);
+  for (auto& command : commands) {
+    perform(std::move(command));
+  }
+  commands.clear();
+  commands_.swap(commands);
+}
+
+void AgentHost::perform(Command&& command) {
+  if (const auto* say = std::get_if<Send>(&command)) {
+    send(say->message);
+  } else if (const auto* terms = std::get_if<SetLiveness>(&command)) {
+    link_.set_liveness(terms->heartbeat, terms->lost_after);
+  } else if (const auto* open = std::get_if<OpenBodies>(&command)) {
+    open_bodies(*open);
+  } else if (const auto* store = std::get_if<StoreBodies>(&command)) {
+    store_bodies(*store);
+  } else if (auto* start = std::get_if<EngineStart>(&command)) {
+    start_engine(std::move(*start));
+  } else if (const auto* arm = std::get_if<EngineArm>(&command)) {
+    engine_->arm(arm->phase.phase, arm->phase.pacing, arm->phase.slots, arm->phase.start_at);
+  } else if (const auto* work = std::get_if<EngineIssue>(&command)) {
+    issue(*work);
+  } else if (const auto* recall = std::get_if<EngineRecall>(&command)) {
+    engine_->recall(recall->phase, recall->number);
+  } else if (const auto* abort = std::get_if<EngineAbort>(&command)) {
+    engine_->abort(abort->reason);
+  } else if (std::holds_alternative<ReadGauges>(command)) {
+    if (engine_ != nullptr) {
+      feed(Gauges{engine_->progress(now_)});
+    }
+  } else if (const auto* spool = std::get_if<SpoolAppend>(&command)) {
+    append_to_spool(spool->batch);
+  } else if (const auto* forget = std::get_if<SpoolForget>(&command)) {
+    if (spool_) {
+      spool_->forget(forget->number);
+    }
+  } else if (auto* exit = std::get_if<Exit>(&command)) {
+    exit_ = std::move(*exit);
+  }
+}
+
+void AgentHost::send(const wire::Message& message) {
+  const auto* batch = std::get_if<wire::RecordBatch>(&message);
+  if (batch != nullptr && batch->number == spooled_number_) {
+    spooled_number_ = 0;
+    link_.send(std::move(spooled_), now_);  // encoded once, for the spool
+    return;
+  }
+  link_.send(wire::encode(message), now_);
+}
+
+void AgentHost::open_bodies(const OpenBodies& command) {
+  bodies_hash_ = command.hash;
+  auto found = cache_.find(command.hash);
+  if (found) {
+    bodies_ = std::move(*found);
+    base::log_info("session", fmt::format("body set {} is cached", command.hash));
+    feed(BodiesOpened{true, {}});
+    return;
+  }
+  const auto status = cache_.begin(command.hash, command.bytes);
+  feed(BodiesOpened{false, status ? "" : status.error().message});
+}
+
+void AgentHost::store_bodies(const StoreBodies& command) {
+  const auto status = cache_.add(command.chunk.offset, command.chunk.compressed);
+  if (!status) {
+    feed(BodiesStored{status.error().message});
+    return;
+  }
+  if (!command.chunk.last) {
+    return;
+  }
+  auto set = cache_.finish();
+  if (!set) {
+    feed(BodiesStored{set.error().message});
+    return;
+  }
+  bodies_ = std::move(*set);
+  feed(BodiesStored{});
+}
+
+void AgentHost::start_engine(EngineStart&& command) {
+  drive::EngineConfig config;
+  config.target = std::move(command.target);
+  config.bodies = &*bodies_;
+  config.workers = settings_.workers;
+  config.slots = std::max(1U, command.slots);
+  config.first_global_worker = machine_.number() * settings_.workers;
+  config.queue_max = command.queue_max;
+  auto engine = drive::Engine::start(std::move(config), clock_);
+  if (!engine) {
+    feed(EngineWarmed{engine.error().message, {}, 0});
+    return;
+  }
+  engine_ = std::move(*engine);
+  auto spool = record::Spool::create(settings_.spool_folder, machine_.run(), machine_.number());
+  if (!spool) {
+    feed(EngineWarmed{"no spool: " + spool.error().message, {}, 0});
+    return;
+  }
+  spool_ = std::move(*spool);
+  engine_->warm();
+}
+
+void AgentHost::issue(const EngineIssue& command) {
+  const std::size_t taken = engine_->issue(command.phase, command.commands);
+  if (taken < command.commands.size()) {
+    // The coordinator leases within queue_max; more is its defect, and it must be loud.
+    exit_ = Exit{base::ExitCode::kExecution,
+                 fmt::format("leased {} commands beyond this agent's queue",
+                             command.commands.size() - taken)};
+  }
+}
+
+void AgentHost::append_to_spool(const wire::RecordBatch& batch) {
+  spooled_ = wire::encode(wire::Message(batch));
+  spooled_number_ = batch.number;
+  if (!spool_ || spool_failed_) {
+    return;
+  }
+  if (const auto status = spool_->append(batch.number, spooled_.bytes); !status) {
+    // The records still go to the coordinator; only the net below them is gone.
+    spool_failed_ = true;
+    base::log_error("session", status.error().message +
+                                   "; records go on to the coordinator without a copy here");
+  }
+}
+
+void AgentHost::take_engine_events() {
+  if (engine_ == nullptr) {
+    return;
+  }
+  engine_events_.clear();
+  engine_->poll(engine_events_);
+  for (auto& event : engine_events_) {
+    take(std::move(event));
+  }
+}
+
+void AgentHost::take(drive::EngineEvent&& event) {
+  if (auto* records = std::get_if<drive::EngineRecords>(&event)) {
+    feed(RecordsDone{std::move(records->records)});
+  } else if (auto* recalled = std::get_if<drive::EngineRecalled>(&event)) {
+    feed(EngineRecalled{recalled->phase, recalled->number, std::move(recalled->unstarted)});
+  } else if (auto* warmed = std::get_if<drive::EngineWarmed>(&event)) {
+    feed(EngineWarmed{{}, std::move(warmed->frontends), warmed->connections_open});
+  } else if (auto* aborted = std::get_if<drive::EngineAborted>(&event)) {
+    for (auto& part : aborted->parts) {
+      feed(EngineAborted{part.phase, std::move(part.unstarted)});
+    }
+    if (aborted->parts.empty()) {
+      feed(EngineAborted{machine_.phase_number(), {}});
+    }
+  }
+}
+
+void AgentHost::take_signals() {
+  while (const auto signal = signals_.take()) {
+    signalled_ = true;
+    const char* name = *signal == SIGINT ? "SIGINT" : "SIGTERM";
+    base::log_warning("session", fmt::format("{}: leaving", name));
+    feed(StopAsked{name});
+  }
+}
+
+void AgentHost::finish() {
+  const base::Instant until = now_ + kLastWords;
+  while (connected_told_ && !lost_told_ && !link_.settled() && now_ < until) {
+    now_ = clock_.mono();
+    messages_.clear();
+    link_.receive(now_, messages_);
+    link_.poll(now_);
+    std::vector<wire::WaitFd> none;
+    link_.wait(now_, std::min(until, link_.next_deadline()), none);
+  }
+  if (engine_ != nullptr) {
+    engine_->stop();
+  }
+  if (spool_ && exit_->code == base::ExitCode::kOk) {
+    spool_->discard();
+  } else if (spool_ && spool_->bytes_on_disk() > 0) {
+    base::log_warning("session", fmt::format("unacknowledged records are kept in {}",
+                                             settings_.spool_folder));
+  }
+  base::log_info("session", exit_->reason.empty() ? "done" : exit_->reason);
+}
+
+}  // namespace
+
+base::ExitCode serve(const AgentSettings& settings, const base::Clock& clock,
+                     sys::StopSignals& signals) {
+  sys::raise_open_files_limit();
+  wire::SocketOptions options;
+  options.insecure = settings.insecure;
+  auto link = CoordinatorLink::open(settings.connect, settings.listen, options);
+  if (!link) {
+    base::log_error("session", link.error().message);
+    return link.error().code;
+  }
+  base::log_info("session", fmt::format("{} {}", settings.listen ? "listening at" : "dialling",
+                                        (*link)->endpoint()));
+  while (true) {
+    AgentHost host(settings, clock, signals, **link);
+    const base::ExitCode code = host.run();
+    if (settings.connect || host.signalled()) {
+      return code;
+    }
+  }
+}
+
+}  // namespace tutti::session

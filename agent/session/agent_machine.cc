@@ -1,0 +1,385 @@
+#include "agent/session/agent_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tutti::session {
+
+using base::ExitCode;
+using base::Instant;
+
+const char* name_of(AgentState state) {
+  constexpr const char* kNames[] = {"waiting", "greeting", "joined",  "preparing",
+                                    "ready",   "in phase", "leaving", "gone"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+AgentMachine::AgentMachine(AgentConfig config) : config_(std::move(config)) {}
+
+void AgentMachine::step(Event event, Instant now, std::vector<Command>& out) {
+  if (gone()) {
+    return;
+  }
+  now_ = now;
+  out_ = &out;
+  std::visit([this](auto& e) { on(e); }, event);
+  if (!gone()) {
+    flush_records();
+  }
+  if (state_ == AgentState::kInPhase) {
+    say_drained();
+  } else if (state_ == AgentState::kLeaving) {
+    go_on_leaving();
+  }
+  out_ = nullptr;
+}
+
+Instant AgentMachine::next_tick() const {
+  return std::min({batcher_.due_at(), gauges_at_, leave_by_, now_ + base::Duration::seconds(1)});
+}
+
+std::uint64_t AgentMachine::in_hand() const {
+  const std::uint64_t back = phase_.returned + phase_.recorded + phase_.lost;
+  return phase_.leased - std::min(phase_.leased, back);
+}
+
+// ---- joining ---------------------------------------------------------------------------------
+
+void AgentMachine::on(const Connected& event) {
+  if (state_ != AgentState::kWaiting || linked_) {
+    ++illegal_;
+    return;
+  }
+  linked_ = true;
+  if (!event.listening) {
+    state_ = AgentState::kGreeting;
+    send(config_.hello);
+  }
+}
+
+void AgentMachine::on(MessageFrom& event) {
+  if (!linked_) {
+    ++illegal_;
+    return;
+  }
+  std::visit([this](auto& message) { take(message); }, event.message);
+}
+
+// A difference of versions is the coordinator's to refuse: it has both numbers then.
+void AgentMachine::take(const wire::Dial& /*message*/) {
+  if (state_ != AgentState::kWaiting) {
+    ++illegal_;
+    return;
+  }
+  state_ = AgentState::kGreeting;
+  send(config_.hello);
+}
+
+void AgentMachine::take(const wire::Welcome& message) {
+  if (state_ != AgentState::kGreeting) {
+    ++illegal_;
+    return;
+  }
+  state_ = AgentState::kJoined;
+  run_ = message.run;
+  number_ = message.agent;
+  heartbeat_ = message.heartbeat;
+  out_->emplace_back(SetLiveness{message.heartbeat, message.lost_after});
+}
+
+void AgentMachine::take(const wire::Refused& message) {
+  if (state_ != AgentState::kGreeting) {
+    ++illegal_;
+    return;
+  }
+  exit(ExitCode::kSetup, fmt::format("the coordinator refused this agent: {}", message.reason));
+}
+
+void AgentMachine::take(const wire::ClockPing& message) {
+  send(wire::ClockPong{message.number, message.coordinator_sent, now_, now_});
+}
+
+// ---- getting ready ---------------------------------------------------------------------------
+
+void AgentMachine::take(const wire::Prepare& message) {
+  if (state_ != AgentState::kJoined) {
+    ++illegal_;
+    return;
+  }
+  state_ = AgentState::kPreparing;
+  prepare_ = message;
+  out_->emplace_back(OpenBodies{message.bodies_hash, message.bodies_bytes, message.bodies_rows});
+}
+
+void AgentMachine::on(const BodiesOpened& event) {
+  if (state_ != AgentState::kPreparing || receiving_bodies_ || engine_runs_) {
+    ++illegal_;
+    return;
+  }
+  if (!event.error.empty()) {
+    not_ready(event.error);
+    return;
+  }
+  send(wire::BodiesWanted{!event.present});
+  if (event.present) {
+    start_engine();
+  } else {
+    receiving_bodies_ = true;
+  }
+}
+
+void AgentMachine::take(wire::BodyChunk& message) {
+  if (state_ != AgentState::kPreparing || !receiving_bodies_) {
+    ++illegal_;
+    return;
+  }
+  receiving_bodies_ = !message.last;
+  out_->emplace_back(StoreBodies{std::move(message)});
+}
+
+void AgentMachine::on(const BodiesStored& event) {
+  const bool expected = state_ == AgentState::kPreparing && !engine_runs_;
+  if (!expected || (receiving_bodies_ && event.error.empty())) {
+    ++illegal_;
+    return;
+  }
+  receiving_bodies_ = false;
+  if (!event.error.empty()) {
+    not_ready(event.error);
+    return;
+  }
+  start_engine();
+}
+
+void AgentMachine::start_engine() {
+  engine_runs_ = true;
+  out_->emplace_back(EngineStart{prepare_.target, prepare_.slots, prepare_.slots + kQueueMax});
+}
+
+void AgentMachine::on(const EngineWarmed& event) {
+  if (state_ != AgentState::kPreparing || !engine_runs_) {
+    ++illegal_;
+    return;
+  }
+  if (!event.error.empty()) {
+    not_ready(event.error);
+    return;
+  }
+  state_ = AgentState::kReady;
+  send(wire::Prepared{{}, event.frontends, event.connections_open});
+}
+
+// The coordinator calls the run off then, and says goodbye.
+void AgentMachine::not_ready(const std::string& error) { send(wire::Prepared{error, {}, 0}); }
+
+// ---- phases ----------------------------------------------------------------------------------
+
+void AgentMachine::take(const wire::ArmPhase& message) {
+  if (state_ != AgentState::kReady) {
+    ++illegal_;
+    return;
+  }
+  state_ = AgentState::kInPhase;
+  phase_ = Phase{};
+  phase_.number = message.phase;
+  phase_.pacing = message.pacing;
+  phase_.slots = message.slots;
+  phase_.lost_before = records_lost_;
+  gauges_at_ = now_ + heartbeat_;
+  out_->emplace_back(EngineArm{message});
+  send(wire::Armed{message.phase});
+}
+
+void AgentMachine::take(wire::Lease& message) {
+  const bool mine = state_ == AgentState::kInPhase && message.phase == phase_.number;
+  if (!mine || phase_.drain_asked || phase_.aborted) {
+    ++illegal_;
+    return;
+  }
+  phase_.leased += message.commands.size();
+  out_->emplace_back(EngineIssue{message.phase, std::move(message.commands)});
+}
+
+void AgentMachine::take(const wire::Recall& message) {
+  if (state_ != AgentState::kInPhase || message.phase != phase_.number || message.number == 0) {
+    ++illegal_;
+    return;
+  }
+  ++phase_.recalls_out;
+  out_->emplace_back(EngineRecall{message.phase, message.number});
+}
+
+void AgentMachine::on(const EngineRecalled& event) {
+  if (event.phase != phase_.number || phase_.recalls_out == 0) {
+    ++illegal_;
+    return;
+  }
+  --phase_.recalls_out;
+  phase_.returned += event.unstarted.size();
+  if (event.number != 0) {
+    send(wire::Recalled{event.phase, event.number, event.unstarted});
+  }
+}
+
+void AgentMachine::take(const wire::Drain& message) {
+  if (state_ != AgentState::kInPhase || message.phase != phase_.number) {
+    ++illegal_;
+    return;
+  }
+  phase_.drain_asked = true;
+}
+
+void AgentMachine::take(const wire::Abort& message) {
+  if (state_ != AgentState::kInPhase || phase_.aborted) {
+    ++illegal_;
+    return;
+  }
+  abort_engine(message.reason);
+}
+
+void AgentMachine::abort_engine(const std::string& reason) {
+  if (phase_.aborted) {
+    return;
+  }
+  phase_.aborted = true;
+  phase_.abort_out = true;
+  out_->emplace_back(EngineAbort{reason});
+}
+
+// Number 0 says: nobody asked, they came back with the abort.
+void AgentMachine::on(const EngineAborted& event) {
+  if (event.phase != phase_.number || !phase_.abort_out) {
+    ++illegal_;
+    return;
+  }
+  phase_.abort_out = false;
+  phase_.returned += event.unstarted.size();
+  send(wire::Recalled{event.phase, 0, event.unstarted});
+}
+
+void AgentMachine::on(RecordsDone& event) {
+  for (const wire::Record& record : event.records) {
+    if (record.phase == phase_.number) {
+      ++phase_.recorded;
+    } else {
+      ++illegal_;  // still a fact: it is shipped all the same
+    }
+  }
+  batcher_.add(std::move(event.records), now_);
+}
+
+void AgentMachine::on(const Gauges& event) {
+  records_lost_ = std::max(records_lost_, event.progress.health.records_lost);
+  phase_.lost = records_lost_ - phase_.lost_before;
+  wire::Progress progress = event.progress;
+  progress.phase = phase_.number;
+  progress.health.unsent_batches = batcher_.waiting();
+  send(std::move(progress));
+}
+
+// A closed loop with idle slots waits for the coordinator, and the coordinator for the records.
+void AgentMachine::flush_records() {
+  const bool starving = phase_.pacing == base::Pacing::kClosedLoop && in_hand() < phase_.slots;
+  batcher_.flush(now_, starving || in_hand() == 0 || state_ == AgentState::kLeaving, *out_);
+}
+
+void AgentMachine::say_drained() {
+  if (!phase_.drain_asked || holding() || !batcher_.all_sent()) {
+    return;
+  }
+  state_ = AgentState::kReady;
+  gauges_at_ = base::kFarFuture;
+  send(wire::Drained{phase_.number, phase_.leased - phase_.returned, batcher_.last()});
+}
+
+void AgentMachine::take(const wire::BatchAck& message) {
+  if (!batcher_.acknowledge(message.number, *out_)) {
+    ++illegal_;
+  }
+}
+
+void AgentMachine::on(const Tick& /*event*/) {
+  if (now_ >= gauges_at_) {
+    gauges_at_ = now_ + heartbeat_;
+    out_->emplace_back(ReadGauges{});
+  }
+}
+
+// ---- leaving ---------------------------------------------------------------------------------
+
+void AgentMachine::take(const wire::Goodbye& message) {
+  const bool well = message.reason.empty() && state_ == AgentState::kReady;
+  linked_ = false;
+  batcher_.stop_sending();
+  leave(well ? ExitCode::kOk : ExitCode::kExecution,
+        well ? "the run is over" : fmt::format("the coordinator left: {}", message.reason));
+}
+
+void AgentMachine::on(const LinkLost& event) {
+  if (!linked_) {
+    ++illegal_;
+    return;
+  }
+  linked_ = false;
+  batcher_.stop_sending();
+  leave(ExitCode::kExecution, fmt::format("lost the coordinator: {}", event.why));
+}
+
+void AgentMachine::on(const StopAsked& event) {
+  if (state_ == AgentState::kLeaving) {
+    exit(ExitCode::kInterrupted, event.reason);
+    return;
+  }
+  if (state_ == AgentState::kInPhase) {
+    abort_engine(event.reason);
+  }
+  leave(ExitCode::kInterrupted, event.reason);
+}
+
+// Nothing new is started; what is in flight may end.
+void AgentMachine::leave(ExitCode code, const std::string& reason) {
+  if (state_ == AgentState::kLeaving) {
+    return;
+  }
+  leave_code_ = code;
+  leave_reason_ = reason;
+  if (state_ == AgentState::kInPhase && !phase_.aborted) {
+    ++phase_.recalls_out;
+    out_->emplace_back(EngineRecall{phase_.number, 0});
+  }
+  gauges_at_ = base::kFarFuture;
+  leave_by_ = now_ + (phase_.aborted ? config_.abort_max : config_.orphan_drain_max);
+  state_ = AgentState::kLeaving;
+}
+
+void AgentMachine::go_on_leaving() {
+  if (holding()) {
+    if (now_ < leave_by_) {
+      return;
+    }
+    if (!phase_.aborted) {
+      abort_engine(leave_reason_);
+      leave_by_ = now_ + config_.abort_max;
+      return;
+    }
+    // The engine does not give them back: they stay unrecorded, the coordinator names them.
+  }
+  if (linked_ && !goodbye_said_) {
+    goodbye_said_ = true;
+    leave_by_ = now_ + config_.goodbye_max;
+    send(wire::Goodbye{leave_reason_});
+  }
+  if (linked_ && !batcher_.all_acknowledged() && now_ < leave_by_) {
+    return;
+  }
+  exit(leave_code_, leave_reason_);
+}
+
+void AgentMachine::exit(ExitCode code, const std::string& reason) {
+  state_ = AgentState::kGone;
+  out_->emplace_back(Exit{code, reason});
+}
+
+}  // namespace tutti::session

@@ -1,0 +1,51 @@
+#pragma once
+
+// RecordBatcher: gathers finished records into numbered batches. Every batch goes to the spool at
+// once; how many may be on their way to the coordinator unacknowledged is bounded, the rest waits
+// here (there is never more of it than the commands this agent was leased). Pure; owned by the
+// AgentMachine.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "agent/session/agent_events.h"
+#include "common/base/time.h"
+#include "common/wire/messages.h"
+
+namespace tutti::session {
+
+class RecordBatcher {
+ public:
+  static constexpr std::size_t kBatchMax = 256;                              // records of one batch
+  static constexpr base::Duration kWaitMax = base::Duration::millis(20);     // of a record
+  static constexpr std::uint64_t kUnackedMax = 256;                          // batches on their way
+
+  void add(std::vector<wire::Record>&& records, base::Instant now);
+  // Cuts what is due, or everything; appends SpoolAppend and Send.
+  void flush(base::Instant now, bool everything, std::vector<Command>& out);
+  // False, and nothing changed, when `number` was never sent.
+  bool acknowledge(std::uint64_t number, std::vector<Command>& out);
+  // No link any more: batches are spooled and not sent.
+  void stop_sending();
+
+  bool all_sent() const { return pending_.empty() && unsent_.empty(); }
+  bool all_acknowledged() const { return all_sent() && acked_ == last_; }
+  std::uint64_t last() const { return last_; }  // number of the newest batch
+  std::uint64_t waiting() const { return last_ - acked_; }
+  base::Instant due_at() const;  // kFarFuture when nothing waits
+
+ private:
+  void cut(std::size_t count, std::vector<Command>& out);
+  void send_allowed(std::vector<Command>& out);
+
+  bool sending_ = true;
+  std::vector<wire::Record> pending_;
+  base::Instant oldest_at_{};
+  std::deque<wire::RecordBatch> unsent_;
+  std::uint64_t last_ = 0;
+  std::uint64_t acked_ = 0;
+};
+
+}  // namespace tutti::session

@@ -1,0 +1,77 @@
+#include "agent/target/curl_end.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace tutti::target {
+
+EndKind end_kind_of(const CurlFacts& facts) {
+  switch (facts.code) {
+    case CURLE_OK:
+      return EndKind::kComplete;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_INTERFACE_FAILED:
+      return EndKind::kConnect;
+    case CURLE_OPERATION_TIMEDOUT:  // no other timeout is given to curl
+      return EndKind::kConnectTimeout;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_SSL_ENGINE_SETFAILED:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_SHUTDOWN_FAILED:
+    case CURLE_SSL_CRL_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_USE_SSL_FAILED:
+      return EndKind::kTls;
+    case CURLE_PARTIAL_FILE:  // FIN inside a counted or chunked body
+      return EndKind::kClosed;
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_ABORTED_BY_CALLBACK:  // our own stop of a second resend
+      return EndKind::kReset;
+    case CURLE_WRITE_ERROR:  // our own stop of a broken reply
+      return facts.header_seen ? EndKind::kClosed : EndKind::kInternal;
+    case CURLE_UNSUPPORTED_PROTOCOL:  // a first line that is not HTTP/1.x
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_FILESIZE_EXCEEDED:
+      return EndKind::kBadReply;
+    default:
+      return EndKind::kInternal;
+  }
+}
+
+std::string end_detail_of(const CurlFacts& facts) {
+  std::string_view what = facts.curl_text;
+  if (facts.code == CURLE_ABORTED_BY_CALLBACK) {
+    what = "two kept connections in a row were closed before any reply byte";
+  } else if (what.empty()) {
+    what = curl_easy_strerror(static_cast<CURLcode>(facts.code));
+  }
+  if (facts.os_error == 0) {
+    return fmt::format("{}: {}", facts.frontend, what);
+  }
+  std::string_view remedy;
+  if (facts.os_error == EADDRNOTAVAIL) {
+    remedy = "; no local port is free: fewer connections per frontend, or more source addresses";
+  } else if (facts.os_error == EMFILE || facts.os_error == ENFILE) {
+    remedy = "; the open-files limit is reached: raise it, or run more agents";
+  }
+  return fmt::format("{}: {} ({}){}", facts.frontend, std::strerror(facts.os_error), what, remedy);
+}
+
+}  // namespace tutti::target

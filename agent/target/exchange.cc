@@ -1,0 +1,320 @@
+#include "agent/target/exchange.h"
+
+#include <fmt/format.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+
+#include "common/base/check.h"
+
+namespace tutti::target {
+namespace {
+
+constexpr std::size_t kBodyReserve = 4096;
+// "[", 16 hex digits, "] ": what a salted prompt begins with.
+constexpr std::size_t kSaltTextBytes = 19;
+
+std::uint32_t to_us(curl_off_t value) {
+  return static_cast<std::uint32_t>(std::clamp<curl_off_t>(value, 0, UINT_MAX));
+}
+
+curl_off_t time_of(CURL* easy, CURLINFO what) {
+  curl_off_t us = 0;
+  curl_easy_getinfo(easy, what, &us);
+  return us;
+}
+
+void add_relaxed(std::atomic<std::uint64_t>& gauge, std::uint64_t n) {
+  gauge.store(gauge.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && blank(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && blank(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+}  // namespace
+
+// ---- callbacks: curl → exchange
+// ------------------------------------------------------------------
+
+int on_before_request(void* self, char*, char*, int, int) {
+  auto& exchange = *static_cast<Exchange*>(self);
+  // curl sends again by itself when a kept connection turns out dead before any reply byte. Once is
+  // recorded; a second time would be a retry loop.
+  if (++exchange.attempts_ > 2) {
+    return CURL_PREREQFUNC_ABORT;
+  }
+  if (exchange.attempts_ == 1) {
+    exchange.record_.sent_at = exchange.shared_.clock->mono();
+  } else {
+    exchange.record_.resent = true;
+  }
+  return CURL_PREREQFUNC_OK;
+}
+
+std::size_t on_header_line(char* line, std::size_t, std::size_t bytes, void* self) {
+  static_cast<Exchange*>(self)->take_header_line({line, bytes});
+  return bytes;
+}
+
+std::size_t on_body_bytes(char* data, std::size_t, std::size_t bytes, void* self) {
+  auto& exchange = *static_cast<Exchange*>(self);
+  exchange.take_body({data, bytes});
+  return exchange.reply_.broken() ? 0 : bytes;
+}
+
+int on_resolve(void*, void*, void* self) {
+  auto& exchange = *static_cast<Exchange*>(self);
+  exchange.resolve_began_at_ = exchange.shared_.clock->mono();
+  return 0;
+}
+
+curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* address) {
+  auto& exchange = *static_cast<Exchange*>(self);
+  if (exchange.resolve_began_at_.is_set()) {
+    const base::Duration took = exchange.shared_.clock->mono() - exchange.resolve_began_at_;
+    exchange.record_.dns_us = to_us(took.ns / 1000);
+    exchange.resolve_began_at_ = {};
+  }
+  exchange.socket_connected_ = false;
+  return exchange.shared_.sockets->open_socket(*address, exchange.frontend(),
+                                               exchange.socket_connected_, exchange.os_error_);
+}
+
+int on_socket_options(void* self, curl_socket_t, curlsocktype) {
+  return static_cast<Exchange*>(self)->socket_connected_ ? CURL_SOCKOPT_ALREADY_CONNECTED
+                                                         : CURL_SOCKOPT_OK;
+}
+
+namespace {
+
+int on_close(void* sockets, curl_socket_t fd) {
+  static_cast<SocketSource*>(sockets)->close_socket(fd);
+  return 0;
+}
+
+}  // namespace
+
+// ---- configuration
+// -------------------------------------------------------------------------------
+
+void configure_handle(CURL* easy, const ExchangeShared& shared) {
+  const wire::TargetSpec& target = *shared.config->target;
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 1L);
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(easy, CURLOPT_PROXY, "");  // http_proxy and its kin are not for measured traffic
+  curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+  curl_easy_setopt(easy, CURLOPT_SHARE, shared.share);
+  curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);  // one look-up per run, not per minute
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, shared.sockets);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, target.verify_tls ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, target.verify_tls ? 2L : 0L);
+  if (!shared.ca_file.empty()) {
+    curl_easy_setopt(easy, CURLOPT_CAINFO, shared.ca_file.c_str());
+  }
+  // 0 would mean curl's own 300 s.
+  const std::int64_t connect_ms = (target.connect_timeout.ns + 999'999) / 1'000'000;
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                   connect_ms > 0 ? static_cast<long>(std::min<std::int64_t>(connect_ms, INT_MAX))
+                                  : static_cast<long>(INT_MAX));
+  // curl compares whole seconds with ">": n stands for "idle for less than n + 1 seconds".
+  const std::int64_t idle_s = (target.idle_connection_max.ns + 999'999'999) / 1'000'000'000;
+  curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN,
+                   idle_s > 0 ? static_cast<long>(std::max<std::int64_t>(idle_s - 1, 1)) : 0L);
+}
+
+Exchange::Exchange(const ExchangeShared& shared)
+    : shared_(shared), easy_(curl_easy_init()), reply_(shared.config->target->api) {
+  TUTTI_CHECK(easy_ != nullptr);
+  configure_handle(easy_, shared_);
+  curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
+  curl_easy_setopt(easy_, CURLOPT_POST, 1L);
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, shared_.headers);
+  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_.data());
+  curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_before_request);
+  curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, on_header_line);
+  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_body_bytes);
+  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
+  curl_easy_setopt(easy_, CURLOPT_RESOLVER_START_DATA, this);
+  curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, on_open);
+  curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_SOCKOPTFUNCTION, on_socket_options);
+  curl_easy_setopt(easy_, CURLOPT_SOCKOPTDATA, this);
+  content_type_.reserve(128);
+  salted_body_.reserve(kBodyReserve);
+}
+
+Exchange::~Exchange() { curl_easy_cleanup(easy_); }
+
+Exchange* Exchange::of(CURL* easy) {
+  void* self = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &self);
+  return static_cast<Exchange*>(self);
+}
+
+const std::string& Exchange::frontend_label() const {
+  return shared_.config->frontends[record_.frontend].label;
+}
+
+// ---- one query
+// -----------------------------------------------------------------------------------
+
+void Exchange::set_body(const Query& query) {
+  const data::BodyRow row = shared_.config->bodies->row(query.command.sample);
+  std::string_view body = row.body;
+  if (query.command.salted && row.splice >= 0) {
+    const auto splice = static_cast<std::size_t>(row.splice);
+    std::array<char, kSaltTextBytes> salt{};
+    fmt::format_to_n(salt.data(), salt.size(), "[{:016x}] ", query.command.salt);
+    salted_body_.assign(body.substr(0, splice));
+    salted_body_.append(salt.data(), salt.size());
+    salted_body_.append(body.substr(splice));
+    body = salted_body_;
+  }
+  curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, body.data());
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), body.size()).ptr;
+  record_.bytes_up =
+      static_cast<std::uint32_t>(shared_.config->frontends[query.frontend].head_bytes +
+                                 (end - digits.data()) + static_cast<std::ptrdiff_t>(body.size()));
+}
+
+void Exchange::begin(const Query& query, base::Instant now) {
+  record_.seq = query.command.seq;
+  record_.sample = query.command.sample;
+  record_.phase = query.phase;
+  record_.worker = shared_.config->worker;
+  record_.frontend = query.frontend;
+  record_.due_at = query.due_at;
+  record_.issued_at = query.issued_at;
+  record_.sent_at = {};
+  record_.first_byte_at = {};
+  record_.done_at = {};
+  record_.connection_reused = false;
+  record_.resent = false;
+  record_.dns_us = 0;
+  record_.connect_us = 0;
+  record_.tls_us = 0;
+  record_.bytes_down = 0;
+  started_at_ = now;
+  resolve_began_at_ = {};
+  http_status_ = 0;
+  os_error_ = 0;
+  attempts_ = 0;
+  events_told_ = 0;
+  header_whole_ = false;
+  error_text_[0] = '\0';
+  content_type_.clear();
+  if (url_of_ != query.frontend) {
+    curl_easy_setopt(easy_, CURLOPT_URL, shared_.config->frontends[query.frontend].url.c_str());
+    url_of_ = query.frontend;
+  }
+  set_body(query);
+  const wire::TargetSpec& target = *shared_.config->target;
+  reply_.start(target.streaming, target.stamp_every_chunk);
+}
+
+void Exchange::take_header_line(std::string_view line) {
+  const base::Instant now = shared_.clock->mono();
+  if (!record_.first_byte_at.is_set()) {
+    record_.first_byte_at = now;
+  }
+  shared_.gauges->last_response_ns.store(now.ns, std::memory_order_relaxed);
+  record_.bytes_down += static_cast<std::uint32_t>(line.size());
+  if (header_whole_) {
+    return;  // trailers of a chunked body
+  }
+  constexpr std::string_view kContentType = "content-type:";
+  if (line.size() > 5 && line.substr(0, 5) == "HTTP/") {
+    const std::size_t space = line.find(' ');
+    http_status_ = 0;
+    if (space != std::string_view::npos) {
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), http_status_);
+    }
+    content_type_.clear();
+  } else if (line.size() >= kContentType.size() &&
+             strncasecmp(line.data(), kContentType.data(), kContentType.size()) == 0) {
+    content_type_ = trimmed(line.substr(kContentType.size()));
+  } else if (trimmed(line).empty() && (http_status_ >= 200 || http_status_ == 101)) {
+    header_whole_ = true;
+    reply_.on_header(http_status_, content_type_);
+  }
+}
+
+void Exchange::take_body(std::string_view bytes) {
+  const base::Instant now = shared_.clock->mono();
+  record_.bytes_down += static_cast<std::uint32_t>(bytes.size());
+  reply_.on_body(bytes, now);
+  const std::uint32_t events = reply_.content_events();
+  if (events != events_told_) {
+    add_relaxed(shared_.gauges->output_tokens, events - events_told_);
+    events_told_ = events;
+  }
+  shared_.gauges->last_response_ns.store(now.ns, std::memory_order_relaxed);
+}
+
+void Exchange::fill_connection_facts() {
+  long new_connections = 0;
+  curl_easy_getinfo(easy_, CURLINFO_NUM_CONNECTS, &new_connections);
+  record_.connection_reused = attempts_ > 0 && new_connections == 0;
+  if (record_.connection_reused || new_connections == 0) {
+    record_.dns_us = 0;
+    return;
+  }
+  const curl_off_t resolved = time_of(easy_, CURLINFO_NAMELOOKUP_TIME_T);
+  const curl_off_t connected = time_of(easy_, CURLINFO_CONNECT_TIME_T);
+  const curl_off_t secured = time_of(easy_, CURLINFO_APPCONNECT_TIME_T);
+  record_.connect_us = to_us(connected - resolved);
+  record_.tls_us = secured > 0 ? to_us(secured - connected) : 0;
+}
+
+wire::Record& Exchange::finish(CURLcode code, base::Instant at) {
+  if (code == CURLE_OK) {
+    return finish(EndKind::kComplete, at, {});
+  }
+  if (code == CURLE_COULDNT_CONNECT && os_error_ == 0) {
+    long error = 0;
+    curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &error);
+    os_error_ = static_cast<int>(error);
+  }
+  CurlFacts facts;
+  facts.code = code;
+  facts.os_error = os_error_;
+  facts.header_seen = header_whole_;
+  facts.curl_text = error_text_.data();
+  facts.frontend = frontend_label();
+  return finish(end_kind_of(facts), at, end_detail_of(facts));
+}
+
+wire::Record& Exchange::finish(EndKind end, base::Instant at, std::string_view detail) {
+  fill_connection_facts();
+  reply_.on_end(end, at, record_, detail);
+  record_.done_at = at;
+  if (record_.completion_tokens > 0) {
+    // Usage is the better count; the gauge only ever grows.
+    const auto told = static_cast<std::int64_t>(reply_.content_events());
+    add_relaxed(shared_.gauges->output_tokens, static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                                   record_.completion_tokens - told, 0)));
+  }
+  return record_;
+}
+
+}  // namespace tutti::target

@@ -1,0 +1,107 @@
+#pragma once
+
+// Exchange: one query on the wire over a pooled easy handle, from begin() to the Record in
+// finish(). The handle is configured once and keeps its buffers; per query only the body and, when
+// it changed, the URL are set. Stamps: sent_at when curl hands the request to its connection
+// (connected, TLS done), every other one when libcurl's callback runs, right after the read: never
+// early, late by the time the read and curl's own work take. Owned by one worker thread.
+
+#include <curl/curl.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/target/curl_end.h"
+#include "agent/target/reply.h"
+#include "agent/target/transport.h"
+
+namespace tutti::target {
+
+class Exchange;
+
+// What opens and closes curl's sockets: the transport, which keeps its epoll set and warm stock.
+class SocketSource {
+ public:
+  virtual curl_socket_t open_socket(const curl_sockaddr& address, std::uint16_t frontend,
+                                    bool& connected, int& os_error) = 0;
+  virtual void close_socket(curl_socket_t fd) = 0;
+
+ protected:
+  ~SocketSource() = default;
+};
+
+// Same for every exchange of a transport; outlives them.
+struct ExchangeShared {
+  const TransportConfig* config = nullptr;
+  const base::Clock* clock = nullptr;
+  LiveGauges* gauges = nullptr;
+  SocketSource* sockets = nullptr;
+  CURLSH* share = nullptr;              // DNS answers and TLS sessions of this worker
+  const curl_slist* headers = nullptr;  // in wire order
+  std::string ca_file;                  // $SSL_CERT_FILE, empty: the system's
+};
+
+// Options that every handle of a transport has, probes included.
+void configure_handle(CURL* easy, const ExchangeShared& shared);
+
+class Exchange {
+ public:
+  explicit Exchange(const ExchangeShared& shared);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  CURL* easy() const { return easy_; }
+  static Exchange* of(CURL* easy);
+
+  // Prepares the handle; the caller adds it to a multi.
+  void begin(const Query& query, base::Instant now);
+  // curl said `code`; fills the record.
+  wire::Record& finish(CURLcode code, base::Instant at);
+  // We end it (kRequestTimeout, kCancelled), with our own words.
+  wire::Record& finish(EndKind end, base::Instant at, std::string_view detail);
+
+  std::uint16_t frontend() const { return record_.frontend; }
+  base::Instant started_at() const { return started_at_; }
+  const std::string& frontend_label() const;
+
+  // Links of the transport's list of exchanges by start, oldest first.
+  Exchange* older = nullptr;
+  Exchange* newer = nullptr;
+  std::uint32_t slot = 0;
+
+ private:
+  friend int on_before_request(void* self, char*, char*, int, int);
+  friend std::size_t on_header_line(char* line, std::size_t, std::size_t bytes, void* self);
+  friend std::size_t on_body_bytes(char* data, std::size_t, std::size_t bytes, void* self);
+  friend int on_resolve(void*, void*, void* self);
+  friend curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
+  friend int on_socket_options(void* self, curl_socket_t fd, curlsocktype purpose);
+
+  void set_body(const Query& query);
+  void take_header_line(std::string_view line);
+  void take_body(std::string_view bytes);
+  void fill_connection_facts();
+
+  const ExchangeShared& shared_;
+  CURL* easy_;
+  Reply reply_;
+  wire::Record record_{};
+  std::string salted_body_;
+  std::string content_type_;
+  std::array<char, CURL_ERROR_SIZE> error_text_{};
+  base::Instant started_at_{};
+  base::Instant resolve_began_at_{};
+  std::int32_t url_of_ = -1;  // frontend whose URL the handle has
+  int http_status_ = 0;
+  int os_error_ = 0;
+  std::uint32_t attempts_ = 0;  // connections the request was handed to
+  std::uint32_t events_told_ = 0;
+  bool header_whole_ = false;
+  bool socket_connected_ = false;
+};
+
+}  // namespace tutti::target

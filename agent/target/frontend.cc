@@ -1,0 +1,157 @@
+#include "agent/target/frontend.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace tutti::target {
+namespace {
+
+struct CurlFree {
+  void operator()(char* text) const { curl_free(text); }
+};
+struct UrlFree {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+using UrlHandle = std::unique_ptr<CURLU, UrlFree>;
+
+std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url, what, &text, flags) != CURLUE_OK) {
+    return {};
+  }
+  const std::unique_ptr<char, CurlFree> owner(text);
+  return text;
+}
+
+// Bytes of the request's head as curl writes it: request line, Host, our headers, Content-Length.
+std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const std::string& host) {
+  const std::string query = part(url, CURLUPART_QUERY);
+  std::size_t bytes = std::strlen("POST  HTTP/1.1\r\n") + part(url, CURLUPART_PATH).size() +
+                      (query.empty() ? 0 : query.size() + 1);
+  bytes += std::strlen("Host: \r\n") + host.size();
+  for (const auto& header : target.headers) {
+    bytes += header.name.size() + 2 + header.value.size() + 2;
+    bytes -= header.value.empty() ? 1U : 0U;
+  }
+  return static_cast<std::uint32_t>(bytes + std::strlen("Content-Length: \r\n\r\n"));
+}
+
+// Empty: fine, and `out` is filled.
+std::string parse_one(const std::string& text, const wire::TargetSpec& target, Frontend& out) {
+  const UrlHandle url(curl_url());
+  const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0);
+  if (code != CURLUE_OK) {
+    return fmt::format("{}; write http://host:port/path", curl_url_strerror(code));
+  }
+  curl_url_set(url.get(), CURLUPART_USER, nullptr, 0);
+  curl_url_set(url.get(), CURLUPART_PASSWORD, nullptr, 0);
+  curl_url_set(url.get(), CURLUPART_FRAGMENT, nullptr, 0);
+  const std::string scheme = part(url.get(), CURLUPART_SCHEME);
+  if (scheme != "http" && scheme != "https") {
+    return fmt::format("scheme \"{}\" is not spoken; use http or https", scheme);
+  }
+  const std::string host = part(url.get(), CURLUPART_HOST);
+  const std::string port = part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  if (host.empty()) {
+    return "has no host; write http://host:port/path";
+  }
+  out.tls = scheme == "https";
+  out.url = part(url.get(), CURLUPART_URL);
+  out.label = fmt::format("{}:{}", host, port);
+  const bool default_port = port == (out.tls ? "443" : "80");
+  out.head_bytes = head_bytes_of(url.get(), target, default_port ? host : out.label);
+  return {};
+}
+
+// The text before a user name or password could begin, for messages.
+std::string_view without_secrets(std::string_view url) {
+  return url.find('@') == std::string_view::npos ? url : std::string_view("(with user info)");
+}
+
+bool is_token(std::string_view name) {
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte >= 0x7F || std::strchr("\"(),/:;<=>?@[\\]{}", c) != nullptr) {
+      return false;
+    }
+  }
+  return !name.empty();
+}
+
+std::string check_header(const wire::Header& header) {
+  if (!is_token(header.name)) {
+    return fmt::format("header name \"{}\" is not an HTTP token", header.name);
+  }
+  if (header.value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+    return fmt::format("header {}: its value holds a line break or NUL; remove it", header.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<std::vector<Frontend>> parse_frontends(const wire::TargetSpec& target) {
+  std::vector<Frontend> frontends;
+  std::string problems;
+  const auto note = [&problems](const std::string& text) {
+    problems += problems.empty() ? text : "; " + text;
+  };
+  if (target.urls.empty()) {
+    note("no endpoint URL given; name at least one");
+  }
+  if (target.urls.size() > 0xFFFF) {
+    note(fmt::format("{} endpoint URLs; at most 65535 are served", target.urls.size()));
+  }
+  for (std::size_t i = 0; i < target.urls.size(); ++i) {
+    Frontend frontend;
+    const std::string problem = parse_one(target.urls[i], target, frontend);
+    if (!problem.empty()) {
+      note(fmt::format("endpoint {} \"{}\": {}", i, without_secrets(target.urls[i]), problem));
+    }
+    frontends.push_back(std::move(frontend));
+  }
+  for (const auto& header : target.headers) {
+    const std::string problem = check_header(header);
+    if (!problem.empty()) {
+      note(problem);
+    }
+  }
+  if (!problems.empty()) {
+    return base::fail(base::ExitCode::kSetup, problems);
+  }
+  return frontends;
+}
+
+FrontendPicker::FrontendPicker(base::Balance balance, std::size_t frontends, std::uint32_t worker)
+    : balance_(balance),
+      in_flight_(frontends, 0),
+      next_(worker % frontends),
+      pinned_(static_cast<std::uint16_t>(worker % frontends)) {}
+
+std::uint16_t FrontendPicker::pick(base::Seq seq) {
+  switch (balance_) {
+    case base::Balance::kPinned:
+      return pinned_;
+    case base::Balance::kRoundRobin:
+      return static_cast<std::uint16_t>(seq % in_flight_.size());
+    case base::Balance::kLeastInFlight:
+      break;
+  }
+  const std::size_t count = in_flight_.size();
+  std::size_t best = next_;
+  for (std::size_t step = 1; step < count; ++step) {
+    const std::size_t candidate = (next_ + step) % count;
+    if (in_flight_[candidate] < in_flight_[best]) {
+      best = candidate;
+    }
+  }
+  next_ = (best + 1) % count;
+  return static_cast<std::uint16_t>(best);
+}
+
+}  // namespace tutti::target

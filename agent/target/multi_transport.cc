@@ -1,0 +1,499 @@
+#include "agent/target/multi_transport.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace tutti::target {
+namespace {
+
+constexpr std::size_t kKeptPerSlot = 2;  // without connections_max: room to change frontends
+constexpr base::Duration kProbeTimeout = base::Duration::seconds(10);
+
+std::size_t capacity_of(const TransportConfig& config) {
+  const std::size_t slots = config.slots;
+  return config.connections_max == 0 ? slots : std::min<std::size_t>(slots, config.connections_max);
+}
+
+// A header as curl's list wants it: "Name: value", and "Name;" for an empty value.
+curl_slist* append_header(curl_slist* list, const wire::Header& header) {
+  const std::string line = header.value.empty() ? fmt::format("{};", header.name)
+                                                : fmt::format("{}: {}", header.name, header.value);
+  return curl_slist_append(list, line.c_str());
+}
+
+bool names(const wire::Header& header, const char* name) {
+  return header.name.size() == std::strlen(name) && curl_strequal(header.name.c_str(), name) != 0;
+}
+
+// Our headers and no other: what curl would add on its own is switched off.
+curl_slist* header_list(const wire::TargetSpec& target) {
+  curl_slist* list = nullptr;
+  for (const auto& header : target.headers) {
+    list = append_header(list, header);
+  }
+  for (const char* name : {"Accept", "Content-Type", "Expect"}) {
+    if (std::none_of(target.headers.begin(), target.headers.end(),
+                     [name](const wire::Header& h) { return names(h, name); })) {
+      list = curl_slist_append(list, fmt::format("{}:", name).c_str());
+    }
+  }
+  return list;
+}
+
+CURLSH* make_share() {
+  CURLSH* share = curl_share_init();
+  TUTTI_CHECK(share != nullptr);
+  // One thread uses it, so no lock functions.
+  curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
+  curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+  return share;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_multi_transport(TransportConfig config, sys::Poller& poller,
+                                                const base::Clock& clock, ExchangeSink& sink,
+                                                LiveGauges& gauges) {
+  return std::make_unique<MultiTransport>(std::move(config), poller, clock, sink, gauges);
+}
+
+MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
+                               const base::Clock& clock, ExchangeSink& sink, LiveGauges& gauges)
+    : config_(std::move(config)),
+      poller_(poller),
+      clock_(clock),
+      sink_(sink),
+      capacity_(capacity_of(config_)),
+      shards_((capacity_ + kSlotsPerShard - 1) / kSlotsPerShard),
+      exchanges_(capacity_),
+      stock_(config_.frontends.size(), poller) {
+  headers_ = header_list(*config_.target);
+  const char* ca_file = getenv("SSL_CERT_FILE");
+  shared_.config = &config_;
+  shared_.clock = &clock_;
+  shared_.gauges = &gauges;
+  shared_.sockets = this;
+  shared_.share = make_share();
+  shared_.headers = headers_;
+  shared_.ca_file = ca_file != nullptr ? ca_file : "";
+  free_slots_.reserve(capacity_);
+  for (std::size_t slot = capacity_; slot-- > 0;) {
+    free_slots_.push_back(static_cast<std::uint32_t>(slot));
+  }
+}
+
+MultiTransport::~MultiTransport() {
+  for (auto& probe : probes_) {
+    if (probe.easy != nullptr) {
+      curl_multi_remove_handle(probe_shard_.multi, probe.easy);
+      curl_easy_cleanup(probe.easy);
+    }
+  }
+  for (Exchange* exchange = oldest_; exchange != nullptr; exchange = exchange->newer) {
+    curl_multi_remove_handle(shard_of(*exchange).multi, exchange->easy());
+  }
+  exchanges_.clear();
+  for (auto& shard : shards_) {
+    curl_multi_cleanup(shard.multi);
+  }
+  curl_multi_cleanup(probe_shard_.multi);
+  curl_share_cleanup(shared_.share);
+  curl_slist_free_all(headers_);
+}
+
+// ---- shards
+// --------------------------------------------------------------------------------------
+
+void MultiTransport::open_shard(Shard& shard, std::size_t connections_max, std::size_t kept_max) {
+  shard.owner = this;
+  shard.multi = curl_multi_init();
+  TUTTI_CHECK(shard.multi != nullptr);
+  curl_multi_setopt(shard.multi, CURLMOPT_SOCKETFUNCTION, on_wanted);
+  curl_multi_setopt(shard.multi, CURLMOPT_SOCKETDATA, &shard);
+  curl_multi_setopt(shard.multi, CURLMOPT_TIMERFUNCTION, on_timer);
+  curl_multi_setopt(shard.multi, CURLMOPT_TIMERDATA, &shard);
+  curl_multi_setopt(shard.multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+  curl_multi_setopt(shard.multi, CURLMOPT_MAXCONNECTS, static_cast<long>(kept_max));
+  curl_multi_setopt(shard.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+                    static_cast<long>(connections_max));
+}
+
+void MultiTransport::open_slots(Shard& shard) {
+  const auto index = static_cast<std::size_t>(&shard - shards_.data());
+  const std::size_t slots = std::min(kSlotsPerShard, capacity_ - index * kSlotsPerShard);
+  if (config_.connections_max == 0) {
+    open_shard(shard, 0, slots * kKeptPerSlot + 1);
+    return;
+  }
+  // The spare connections beyond one per slot are shared out by slots. A shard never uses more than
+  // its slots at once, so curl always finds an idle one to close and never makes a request wait.
+  const std::size_t spare = config_.connections_max - capacity_;
+  const std::size_t share = slots + spare * slots / capacity_;
+  open_shard(shard, share, share);
+}
+
+int MultiTransport::on_timer(CURLM*, long timeout_ms, void* shard) {
+  auto& self = *static_cast<Shard*>(shard);
+  self.wake_at = timeout_ms < 0 ? base::kFarFuture
+                                : self.owner->clock_.mono() + base::Duration::millis(timeout_ms);
+  return 0;
+}
+
+void MultiTransport::act(Shard& shard, curl_socket_t fd, int bits) {
+  if (fd == CURL_SOCKET_TIMEOUT) {
+    shard.wake_at = base::kFarFuture;  // curl sets it again when something is left
+  }
+  int running = 0;
+  const CURLMcode code = curl_multi_socket_action(shard.multi, fd, bits, &running);
+  TUTTI_CHECK(code == CURLM_OK);
+  if (static_cast<std::size_t>(running) < shard.running) {
+    shard.ended = true;
+  }
+}
+
+// ---- sockets
+// -------------------------------------------------------------------------------------
+
+MultiTransport::SocketState& MultiTransport::state_of(int fd) {
+  const auto index = static_cast<std::size_t>(fd);
+  if (index >= sockets_.size()) {
+    sockets_.resize(std::max(index + 1, sockets_.size() * 2));
+  }
+  return sockets_[index];
+}
+
+int MultiTransport::on_wanted(CURL*, curl_socket_t fd, int what, void* shard, void*) {
+  auto& self = *static_cast<Shard*>(shard);
+  self.owner->want(self, fd, what);
+  return 0;
+}
+
+void MultiTransport::want(Shard& shard, int fd, int what) {
+  SocketState& state = state_of(fd);
+  if (what == CURL_POLL_REMOVE) {
+    state.wanted = 0;
+    // Ours stay registered until they are closed or say something unasked. curl's own helpers (the
+    // resolver's socket pair) are closed behind our back, so they must go now.
+    if (!state.ours && state.registered != 0) {
+      poller_.remove(fd);
+      state = {};
+    }
+    return;
+  }
+  std::uint8_t events = 0;
+  events |= (what & CURL_POLL_IN) != 0 ? sys::kReadable : 0U;
+  events |= (what & CURL_POLL_OUT) != 0 ? sys::kWritable : 0U;
+  state.shard = &shard;
+  state.wanted = events;
+  if (state.registered == events) {
+    return;
+  }
+  const bool done = state.registered == 0 ? poller_.add(fd, events) : poller_.change(fd, events);
+  TUTTI_CHECK(done);  // ours were added when opened, where failing is an ordinary error
+  state.registered = events;
+}
+
+void MultiTransport::on_socket(const sys::Ready& ready) {
+  SocketState& state = state_of(ready.fd);
+  if (state.wanted == 0) {
+    if (stock_.on_socket(ready)) {
+      return;
+    }
+    // An idle connection speaks or was closed; curl sees that itself before it would use it again.
+    poller_.remove(ready.fd);
+    state.registered = 0;
+    return;
+  }
+  const bool broken = (ready.events & sys::kBroken) != 0;
+  int bits = 0;
+  if ((state.wanted & sys::kReadable) != 0 && (broken || (ready.events & sys::kReadable) != 0)) {
+    bits |= CURL_CSELECT_IN;
+  }
+  if ((state.wanted & sys::kWritable) != 0 && (broken || (ready.events & sys::kWritable) != 0)) {
+    bits |= CURL_CSELECT_OUT;
+  }
+  Shard& shard = *state.shard;
+  act(shard, ready.fd, bits);
+  if (shard.ended) {
+    deliver(shard);
+  }
+}
+
+sys::Fd MultiTransport::fresh_socket(const curl_sockaddr& address) {
+  return sys::Fd(
+      socket(address.family, address.socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address.protocol));
+}
+
+// Into the epoll set already here, where a refusal is an ordinary failed connect.
+curl_socket_t MultiTransport::adopt(sys::Fd fd, int& os_error) {
+  if (!fd.is_open() || !poller_.add(fd.get(), sys::kWritable)) {
+    os_error = errno;
+    return CURL_SOCKET_BAD;
+  }
+  SocketState& state = state_of(fd.get());
+  state = {};
+  state.ours = true;
+  state.registered = sys::kWritable;
+  ++sockets_open_;
+  return fd.release();
+}
+
+curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, std::uint16_t frontend,
+                                          bool& connected, int& os_error) {
+  sys::Fd fd(stock_.take(frontend, &address.addr, address.addrlen));
+  connected = fd.is_open();
+  if (connected) {
+    return adopt(std::move(fd), os_error);
+  }
+  if (config_.connections_max > 0) {
+    while (open_connections() >= config_.connections_max && stock_.drop_one()) {
+    }
+  }
+  return adopt(fresh_socket(address), os_error);
+}
+
+void MultiTransport::close_socket(curl_socket_t fd) {
+  state_of(fd) = {};
+  --sockets_open_;
+  ::close(fd);  // leaves the epoll set by itself
+}
+
+// ---- exchanges
+// -----------------------------------------------------------------------------------
+
+void MultiTransport::start(const Query& query) {
+  TUTTI_CHECK(!free_slots_.empty());
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  if (!exchanges_[slot]) {
+    exchanges_[slot] = std::make_unique<Exchange>(shared_);
+    exchanges_[slot]->slot = slot;
+  }
+  Exchange& exchange = *exchanges_[slot];
+  Shard& shard = shard_of(exchange);
+  if (shard.multi == nullptr) {
+    open_slots(shard);
+  }
+  exchange.begin(query, clock_.mono());
+  exchange.older = newest_;
+  exchange.newer = nullptr;
+  (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
+  newest_ = &exchange;
+  ++shard.running;
+  ++in_flight_;
+  TUTTI_CHECK(curl_multi_add_handle(shard.multi, exchange.easy()) == CURLM_OK);
+  act(shard, CURL_SOCKET_TIMEOUT, 0);  // sends now instead of in the next turn
+}
+
+void MultiTransport::release(Exchange& exchange) {
+  Shard& shard = shard_of(exchange);
+  curl_multi_remove_handle(shard.multi, exchange.easy());
+  --shard.running;
+  --in_flight_;
+  (exchange.older != nullptr ? exchange.older->newer : oldest_) = exchange.newer;
+  (exchange.newer != nullptr ? exchange.newer->older : newest_) = exchange.older;
+  free_slots_.push_back(exchange.slot);
+}
+
+void MultiTransport::deliver(Shard& shard) {
+  shard.ended = false;
+  // The sink may start queries that end at once; those wait for the next turn, so that a dead
+  // frontend cannot keep this loop for itself.
+  for (std::size_t left = shard.running; left > 0; --left) {
+    int queued = 0;
+    const CURLMsg* message = curl_multi_info_read(shard.multi, &queued);
+    if (message == nullptr) {
+      return;
+    }
+    CURL* easy = message->easy_handle;
+    const CURLcode code = message->data.result;
+    if (&shard == &probe_shard_) {
+      deliver_probe(easy, code);
+      continue;
+    }
+    Exchange& exchange = *Exchange::of(easy);
+    wire::Record& record = exchange.finish(code, clock_.mono());
+    release(exchange);
+    sink_.on_done(record);
+  }
+}
+
+void MultiTransport::end(Exchange& exchange, base::Instant at, EndKind kind,
+                         std::string_view detail) {
+  wire::Record& record = exchange.finish(kind, at, detail);
+  release(exchange);
+  sink_.on_done(record);
+}
+
+void MultiTransport::expire(base::Instant now) {
+  const base::Duration timeout = config_.target->request_timeout;
+  while (timeout.ns > 0 && oldest_ != nullptr && oldest_->started_at() + timeout <= now) {
+    end(*oldest_, clock_.mono(), EndKind::kRequestTimeout,
+        fmt::format("{}: {} ms passed", oldest_->frontend_label(), timeout.ns / 1'000'000));
+  }
+}
+
+void MultiTransport::cancel_all(std::string_view reason) {
+  for (auto& shard : shards_) {
+    if (shard.ended) {
+      deliver(shard);
+    }
+  }
+  for (std::size_t left = in_flight_; left > 0 && oldest_ != nullptr; --left) {
+    end(*oldest_, clock_.mono(), EndKind::kCancelled, reason);
+  }
+}
+
+void MultiTransport::on_wake(base::Instant now) {
+  for (auto& shard : shards_) {
+    if (shard.wake_at <= now) {
+      act(shard, CURL_SOCKET_TIMEOUT, 0);
+    }
+    if (shard.ended) {
+      deliver(shard);
+    }
+  }
+  expire(now);
+  if (warming_ != Warming::kNo) {
+    go_on_warming(now);
+  }
+}
+
+base::Instant MultiTransport::next_wake() const {
+  base::Instant next = stock_.next_wake();
+  for (const auto& shard : shards_) {
+    next = std::min(next, shard.ended ? base::Instant{1} : shard.wake_at);
+  }
+  if (warming_ == Warming::kProbing) {
+    const bool now = probe_shard_.ended || probes_running_ == 0;
+    next = std::min(next, now ? base::Instant{1} : probe_shard_.wake_at);
+  }
+  if (oldest_ != nullptr && config_.target->request_timeout.ns > 0) {
+    next = std::min(next, oldest_->started_at() + config_.target->request_timeout);
+  }
+  return next;
+}
+
+// ---- warming
+// -------------------------------------------------------------------------------------
+
+curl_socket_t MultiTransport::on_probe_open(void* probe, curlsocktype, curl_sockaddr* address) {
+  auto& self = *static_cast<Probe*>(probe);
+  self.address.length =
+      static_cast<socklen_t>(std::min<std::size_t>(address->addrlen, sizeof self.address.storage));
+  std::memcpy(&self.address.storage, &address->addr, self.address.length);
+  return self.owner->adopt(fresh_socket(*address), self.os_error);
+}
+
+void MultiTransport::start_probe(Probe& probe) {
+  const Frontend& frontend = config_.frontends[probe.frontend];
+  probe.easy = curl_easy_init();
+  TUTTI_CHECK(probe.easy != nullptr);
+  configure_handle(probe.easy, shared_);
+  curl_easy_setopt(probe.easy, CURLOPT_PRIVATE, &probe);
+  curl_easy_setopt(probe.easy, CURLOPT_URL, frontend.url.c_str());
+  curl_easy_setopt(probe.easy, CURLOPT_CONNECT_ONLY, 1L);
+  curl_easy_setopt(probe.easy, CURLOPT_ERRORBUFFER, probe.error_text.data());
+  curl_easy_setopt(probe.easy, CURLOPT_OPENSOCKETFUNCTION, on_probe_open);
+  curl_easy_setopt(probe.easy, CURLOPT_OPENSOCKETDATA, &probe);
+  if (config_.target->connect_timeout.ns == 0) {
+    curl_easy_setopt(probe.easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     static_cast<long>(kProbeTimeout.ns / 1'000'000));
+  }
+  ++probe_shard_.running;
+  ++probes_running_;
+  TUTTI_CHECK(curl_multi_add_handle(probe_shard_.multi, probe.easy) == CURLM_OK);
+}
+
+void MultiTransport::warm(const WarmPlan& plan) {
+  TUTTI_CHECK(warming_ == Warming::kNo);
+  warm_plan_ = plan;
+  warming_ = Warming::kProbing;
+  if (probe_shard_.multi == nullptr) {
+    open_shard(probe_shard_, 0, config_.frontends.size() + 1);
+  }
+  probes_ = std::vector<Probe>(config_.frontends.size());
+  for (std::size_t i = 0; i < probes_.size(); ++i) {
+    probes_[i].owner = this;
+    probes_[i].frontend = static_cast<std::uint16_t>(i);
+    start_probe(probes_[i]);
+  }
+}
+
+void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
+  void* pointer = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &pointer);
+  auto& probe = *static_cast<Probe*>(pointer);
+  probe.reach.reachable = code == CURLE_OK;
+  if (code == CURLE_OK) {
+    curl_off_t resolved = 0;
+    curl_off_t connected = 0;
+    curl_off_t secured = 0;
+    curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &resolved);
+    curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected);
+    curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &secured);
+    probe.reach.connect_us = static_cast<std::uint32_t>(
+        std::max<curl_off_t>(std::max(connected, secured) - resolved, 1));
+  } else {
+    long os_error = probe.os_error;
+    if (os_error == 0 && code == CURLE_COULDNT_CONNECT) {
+      curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+    }
+    CurlFacts facts;
+    facts.code = code;
+    facts.os_error = static_cast<int>(os_error);
+    facts.curl_text = probe.error_text.data();
+    facts.frontend = config_.frontends[probe.frontend].label;
+    probe.reach.error = end_detail_of(facts);
+    probe.address = {};
+  }
+  curl_multi_remove_handle(probe_shard_.multi, easy);
+  curl_easy_cleanup(easy);
+  probe.easy = nullptr;
+  --probe_shard_.running;
+  --probes_running_;
+}
+
+void MultiTransport::go_on_warming(base::Instant now) {
+  if (warming_ == Warming::kProbing) {
+    if (probe_shard_.wake_at <= now) {
+      act(probe_shard_, CURL_SOCKET_TIMEOUT, 0);
+    }
+    if (probe_shard_.ended) {
+      deliver(probe_shard_);
+    }
+    if (probes_running_ > 0) {
+      return;
+    }
+    std::vector<SocketAddress> addresses;
+    for (const auto& probe : probes_) {
+      addresses.push_back(probe.address);
+    }
+    const base::Duration timeout = config_.target->connect_timeout;
+    stock_.begin(warm_plan_, addresses, timeout.ns > 0 ? timeout : kProbeTimeout, now);
+    warming_ = Warming::kOpening;
+  }
+  stock_.on_wake(now);
+  if (stock_.opening()) {
+    return;
+  }
+  warming_ = Warming::kNo;
+  Warmed warmed;
+  for (auto& probe : probes_) {
+    warmed.frontends.push_back(std::move(probe.reach));
+  }
+  probes_.clear();
+  warmed.connections_open = static_cast<std::uint32_t>(stock_.size());
+  sink_.on_warmed(std::move(warmed));
+}
+
+}  // namespace tutti::target

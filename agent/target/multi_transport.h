@@ -1,0 +1,117 @@
+#pragma once
+
+// MultiTransport: Transport over curl multi handles, several per worker ("shards" of kSlotsPerShard
+// slots), because one multi costs time linear in its connections per request. All share the
+// worker's epoll set. A kept connection stays registered between requests, so keep-alive costs no
+// epoll_ctl. Connections: with connections_max a shard never holds more than its share and closes
+// an idle one first; without, at most twice its slots stay open. Request deadlines are a list by
+// start, since the timeout is one for all. Owned by one worker thread.
+
+#include <curl/curl.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "agent/target/exchange.h"
+#include "agent/target/transport.h"
+#include "agent/target/warm_stock.h"
+
+namespace tutti::target {
+
+inline constexpr std::size_t kSlotsPerShard = 256;
+
+class MultiTransport final : public Transport, private SocketSource {
+ public:
+  MultiTransport(TransportConfig config, sys::Poller& poller, const base::Clock& clock,
+                 ExchangeSink& sink, LiveGauges& gauges);
+  ~MultiTransport() override;
+
+  std::size_t room() const override { return capacity_ - in_flight_; }
+  std::size_t in_flight() const override { return in_flight_; }
+  void start(const Query& query) override;
+  void on_socket(const sys::Ready& ready) override;
+  void on_wake(base::Instant now) override;
+  base::Instant next_wake() const override;
+  void cancel_all(std::string_view reason) override;
+  void warm(const WarmPlan& plan) override;
+  std::size_t open_connections() const override { return sockets_open_ + stock_.size(); }
+
+ private:
+  struct Shard {
+    MultiTransport* owner = nullptr;
+    CURLM* multi = nullptr;
+    base::Instant wake_at = base::kFarFuture;  // curl's own timers
+    std::size_t running = 0;                   // handles added and not yet delivered
+    bool ended = false;                        // some handle is done, results wait
+  };
+  struct SocketState {
+    Shard* shard = nullptr;
+    std::uint8_t wanted = 0;      // what curl waits for now
+    std::uint8_t registered = 0;  // what epoll has
+    bool ours = false;            // opened by open_socket, so its close comes by close_socket
+  };
+  // One connection without a request, to learn whether a frontend answers and under which address.
+  struct Probe {
+    MultiTransport* owner = nullptr;
+    CURL* easy = nullptr;
+    std::uint16_t frontend = 0;
+    int os_error = 0;
+    std::array<char, CURL_ERROR_SIZE> error_text{};
+    SocketAddress address{};
+    wire::Reach reach{};
+  };
+
+  static int on_wanted(CURL*, curl_socket_t fd, int what, void* shard, void*);
+  static int on_timer(CURLM*, long timeout_ms, void* shard);
+  static curl_socket_t on_probe_open(void* probe, curlsocktype, curl_sockaddr* address);
+
+  curl_socket_t open_socket(const curl_sockaddr& address, std::uint16_t frontend, bool& connected,
+                            int& os_error) override;
+  void close_socket(curl_socket_t fd) override;
+  curl_socket_t adopt(sys::Fd fd, int& os_error);
+  static sys::Fd fresh_socket(const curl_sockaddr& address);
+
+  void open_shard(Shard& shard, std::size_t connections_max, std::size_t kept_max);
+  void open_slots(Shard& shard);
+  SocketState& state_of(int fd);
+  void want(Shard& shard, int fd, int what);
+  void act(Shard& shard, curl_socket_t fd, int bits);
+  void deliver(Shard& shard);
+  void start_probe(Probe& probe);
+  void deliver_probe(CURL* easy, CURLcode code);
+  void end(Exchange& exchange, base::Instant at, EndKind kind, std::string_view detail);
+  void release(Exchange& exchange);
+  void expire(base::Instant now);
+  void go_on_warming(base::Instant now);
+  Shard& shard_of(const Exchange& exchange) { return shards_[exchange.slot / kSlotsPerShard]; }
+
+  TransportConfig config_;
+  sys::Poller& poller_;
+  const base::Clock& clock_;
+  ExchangeSink& sink_;
+  ExchangeShared shared_;
+  curl_slist* headers_ = nullptr;
+
+  std::size_t capacity_;
+  std::size_t in_flight_ = 0;
+  std::size_t sockets_open_ = 0;
+  std::vector<Shard> shards_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;  // by slot, made on first use
+  std::vector<std::uint32_t> free_slots_;             // last freed on top: its connection is warm
+  std::vector<SocketState> sockets_;                  // by descriptor
+  Exchange* oldest_ = nullptr;
+  Exchange* newest_ = nullptr;
+
+  Shard probe_shard_;
+  std::vector<Probe> probes_;  // one per frontend while warming
+  std::size_t probes_running_ = 0;
+  WarmPlan warm_plan_;
+  WarmStock stock_;
+  enum class Warming : std::uint8_t { kNo, kProbing, kOpening } warming_ = Warming::kNo;
+};
+
+}  // namespace tutti::target

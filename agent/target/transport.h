@@ -1,0 +1,105 @@
+#pragma once
+
+// Transport: the way queries go onto the wire and replies come back, behind one seam. A worker
+// starts queries while there is room, feeds it the readiness of its sockets and its wake-ups, and
+// gets each query back exactly once as a Record. Bodies: MultiTransport (sharded curl multi sets)
+// today. Owned and called by one worker thread; no call blocks.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "agent/target/frontend.h"
+#include "common/base/time.h"
+#include "common/base/vocabulary.h"
+#include "common/data/body_set.h"
+#include "common/sys/poller.h"
+#include "common/wire/messages.h"
+#include "common/wire/record.h"
+
+namespace tutti::target {
+
+// One order to send, as the worker took it up.
+struct Query {
+  base::IssueCommand command{};
+  std::uint16_t phase = 0;
+  std::uint16_t frontend = 0;
+  base::Instant due_at{};
+  base::Instant issued_at{};
+};
+
+// Opens connections ahead of need. Counts and rate are this worker's share.
+struct WarmPlan {
+  std::vector<std::uint32_t> connections;  // per frontend; 0: not probed beyond its reach
+  std::uint32_t rate_max = 1;              // new connections per second
+  std::uint32_t connecting_max = 128;      // at once
+};
+struct Warmed {
+  std::vector<wire::Reach> frontends;
+  std::uint32_t connections_open = 0;
+};
+
+// Where a transport's results go. Called from within Transport's own calls, never from start().
+class ExchangeSink {
+ public:
+  ExchangeSink() = default;
+  ExchangeSink(const ExchangeSink&) = delete;
+  ExchangeSink& operator=(const ExchangeSink&) = delete;
+  virtual ~ExchangeSink() = default;
+  // The exchange's slot is free already: start() may be called from here. The sink may move from
+  // the record; what it leaves in it is reused.
+  virtual void on_done(wire::Record& record) = 0;
+  virtual void on_warmed(Warmed warmed) = 0;
+};
+
+// Written by the worker's thread, read by the session for the live view.
+struct LiveGauges {
+  // Content events, topped up at the end where usage says more. The worker resets it for a new phase.
+  std::atomic<std::uint64_t> output_tokens{0};
+  std::atomic<std::int64_t> last_response_ns{0};
+};
+
+struct TransportConfig {
+  const wire::TargetSpec* target = nullptr;  // outlives the transport
+  const data::BodySet* bodies = nullptr;     // outlives the transport
+  std::vector<Frontend> frontends;
+  std::uint32_t slots = 1;            // share of the agent's
+  std::uint32_t connections_max = 0;  // share of the agent's; 0: see MultiTransport
+  std::uint16_t worker = 0;           // goes into records
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  // How many queries may be started now.
+  virtual std::size_t room() const = 0;
+  virtual std::size_t in_flight() const = 0;
+  // room() > 0; the sample is a row of the body set. The request goes out within this call when a
+  // connection is kept, else as soon as one stands. Results never come from within this call.
+  virtual void start(const Query& query) = 0;
+  // A descriptor of the poller that is not the worker's own.
+  virtual void on_socket(const sys::Ready& ready) = 0;
+  // Timers, deadlines and results not yet delivered. Call when next_wake() has come.
+  virtual void on_wake(base::Instant now) = 0;
+  // kFarFuture: nothing to wait for but sockets.
+  virtual base::Instant next_wake() const = 0;
+  // Ends every exchange in flight with Outcome::kCancelled.
+  virtual void cancel_all(std::string_view reason) = 0;
+  // One at a time; ends in ExchangeSink::on_warmed.
+  virtual void warm(const WarmPlan& plan) = 0;
+  virtual std::size_t open_connections() const = 0;
+};
+
+// Sockets are registered with `poller`; `clock` is read for every stamp.
+std::unique_ptr<Transport> make_multi_transport(TransportConfig config, sys::Poller& poller,
+                                                const base::Clock& clock, ExchangeSink& sink,
+                                                LiveGauges& gauges);
+
+}  // namespace tutti::target

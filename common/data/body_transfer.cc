@@ -1,0 +1,141 @@
+#include "common/data/body_transfer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace tutti::data {
+namespace {
+
+// Bodies are text that repeats itself: level 3 halves them at a fraction of a network's cost.
+constexpr int kLevel = 3;
+
+base::Status disk_error(const std::string& path, const char* what) {
+  return base::fail(base::ExitCode::kSetup,
+                    fmt::format("{}: {}: {}; free space, or give another --cache-dir", path, what,
+                                std::strerror(errno)));
+}
+
+bool is_hash(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+std::string compress_slice(std::string_view slice) {
+  std::string out(ZSTD_compressBound(slice.size()), '\0');
+  const std::size_t n = ZSTD_compress(out.data(), out.size(), slice.data(), slice.size(), kLevel);
+  TUTTI_CHECK(ZSTD_isError(n) == 0);  // only a too small buffer can fail, and it is the bound
+  out.resize(n);
+  return out;
+}
+
+base::Result<std::string> expand_slice(std::string_view compressed) {
+  const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
+  if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > kSliceBytes) {
+    return base::fail(base::ExitCode::kSetup, "a slice of the body set is damaged or too large");
+  }
+  std::string out(size, '\0');
+  const std::size_t n =
+      ZSTD_decompress(out.data(), out.size(), compressed.data(), compressed.size());
+  if (ZSTD_isError(n) != 0 || n != size) {
+    return base::fail(base::ExitCode::kSetup, "a slice of the body set is damaged");
+  }
+  return out;
+}
+
+BodyCache::BodyCache(std::string folder) : folder_(std::move(folder)) {}
+
+BodyCache::~BodyCache() { drop(); }
+
+std::string BodyCache::path_of(const std::string& hash) const {
+  return fmt::format("{}/{}.bodies", folder_, hash);
+}
+
+void BodyCache::drop() {
+  if (fd_ >= 0) {
+    close(fd_);
+    fd_ = -1;
+    unlink(partial_path_.c_str());
+  }
+}
+
+base::Result<BodySet> BodyCache::find(const std::string& hash) const {
+  if (!is_hash(hash)) {
+    return base::fail(base::ExitCode::kSetup, "a body set's name is 32 hex digits");
+  }
+  return BodySet::open(path_of(hash), hash);
+}
+
+base::Status BodyCache::begin(const std::string& hash, std::uint64_t bytes) {
+  drop();
+  if (!is_hash(hash)) {
+    return base::fail(base::ExitCode::kSetup, "a body set's name is 32 hex digits");
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  hash_ = hash;
+  bytes_ = bytes;
+  received_ = 0;
+  // The pid keeps agents of one host apart that receive the same set at the same time.
+  partial_path_ = fmt::format("{}.{}.part", path_of(hash), getpid());
+  fd_ = open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd_ < 0) {
+    return disk_error(partial_path_, "cannot be made");
+  }
+  return {};
+}
+
+base::Status BodyCache::add(std::uint64_t offset, std::string_view compressed) {
+  if (fd_ < 0 || offset != received_) {
+    return base::fail(base::ExitCode::kSetup, "a slice of the body set came out of order");
+  }
+  const auto slice = expand_slice(compressed);
+  if (!slice) {
+    return tl::unexpected(slice.error());
+  }
+  if (received_ + slice->size() > bytes_) {
+    return base::fail(base::ExitCode::kSetup, "the body set is longer than announced");
+  }
+  for (std::size_t done = 0; done < slice->size();) {
+    const ssize_t n = write(fd_, slice->data() + done, slice->size() - done);
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      return disk_error(partial_path_, "cannot be written");
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  received_ += slice->size();
+  return {};
+}
+
+base::Result<BodySet> BodyCache::finish() {
+  if (fd_ < 0 || received_ != bytes_) {
+    return base::fail(base::ExitCode::kSetup,
+                      fmt::format("the body set ended at {} of {} bytes", received_, bytes_));
+  }
+  close(std::exchange(fd_, -1));
+  const std::string path = path_of(hash_);
+  if (rename(partial_path_.c_str(), path.c_str()) != 0) {
+    const auto status = disk_error(path, "cannot be renamed");
+    unlink(partial_path_.c_str());
+    return tl::unexpected(status.error());
+  }
+  auto set = BodySet::open(path, hash_);
+  if (!set) {
+    unlink(path.c_str());
+  }
+  return set;
+}
+
+}  // namespace tutti::data

@@ -1,0 +1,246 @@
+#include "common/data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <unordered_set>
+
+#include "common/data/columns.h"
+#include "common/data/row_source.h"
+#include "common/text/utf8.h"
+
+namespace tutti::data {
+namespace {
+
+using text::JsonValue;
+
+// Shows the first kProblemsMax, counts all.
+class ProblemList {
+ public:
+  void add(base::Problem problem) {
+    constexpr std::size_t kValueShownMax = 60;
+    if (++count_ <= kProblemsMax) {
+      if (problem.value.size() > kValueShownMax) {
+        problem.value = std::string(text::clip_utf8(problem.value, kValueShownMax)) + "…";
+      }
+      shown_.push_back(std::move(problem));
+    }
+  }
+  bool empty() const { return count_ == 0; }
+
+  base::Problems take(const std::string& path) {
+    if (count_ > kProblemsMax) {
+      shown_.push_back({path, "", "", fmt::format("and {} more problems", count_ - kProblemsMax)});
+    }
+    return std::move(shown_);
+  }
+
+ private:
+  base::Problems shown_;
+  std::size_t count_ = 0;
+};
+
+struct FormatName {
+  std::string_view name;
+  FileFormat format;
+};
+constexpr FormatName kFormats[] = {
+    {".jsonl", FileFormat::kJsonl}, {".json", FileFormat::kJson}, {".csv", FileFormat::kCsv}};
+
+std::string suffix_of(const std::string& path) {
+  return std::filesystem::path(path).extension().string();
+}
+
+std::string why_refused(std::string_view format, bool from_suffix) {
+  if (format == ".parquet") {
+    return "Parquet is not read by this version; convert it to JSONL, for example with DuckDB: "
+           "COPY (FROM 'x.parquet') TO 'x.jsonl' (FORMAT json)";
+  }
+  if (format == ".huggingface" || format == ".arrow") {
+    return "Hugging Face directories are not read by this version; convert one to JSONL with "
+           "datasets.load_from_disk(DIR)['train'].to_json('x.jsonl')";
+  }
+  if (format == ".gz" || format == ".zst") {
+    return "compressed files are not read; decompress it first";
+  }
+  if (from_suffix) {
+    return fmt::format("unsupported file extension '{}'; give format=jsonl, json or csv", format);
+  }
+  return "unknown format; it is one of .jsonl, .json, .csv (with or without the dot)";
+}
+
+struct Chosen {
+  FileFormat format = FileFormat::kJsonl;
+  std::string name;
+};
+
+tl::expected<Chosen, base::Problem> choose_format(const DatasetRequest& request) {
+  const bool from_suffix = request.format.empty();
+  std::string name = from_suffix ? suffix_of(request.path) : request.format;
+  std::error_code ignored;
+  if (from_suffix && std::filesystem::is_directory(request.path, ignored)) {
+    name = ".huggingface";  // the one directory format there is
+  } else if (!name.empty() && name.front() != '.') {
+    name.insert(name.begin(), '.');
+  }
+  for (const FormatName& known : kFormats) {
+    if (name == known.name) {
+      return Chosen{known.format, name};
+    }
+  }
+  return tl::unexpected<base::Problem>(base::Problem{request.path, "format",
+                                                     from_suffix ? std::string() : request.format,
+                                                     why_refused(name, from_suffix)});
+}
+
+// Rough bytes a value holds in memory; what the limit counts.
+std::size_t weight(const JsonValue& value) {
+  std::size_t sum = sizeof(JsonValue) + (value.is_string() ? value.as_string().size() : 0);
+  for (const JsonValue& item : value.items()) {
+    sum += weight(item);
+  }
+  for (const auto& member : value.members()) {
+    sum += sizeof(std::string) + member.first.size() + weight(member.second);
+  }
+  return sum;
+}
+
+class Loader {
+ public:
+  explicit Loader(const DatasetRequest& request) : request_(request) {}
+
+  tl::expected<Dataset, base::Problems> load() {
+    auto chosen = choose_format(request_);
+    if (!chosen) {
+      return tl::unexpected<base::Problems>(base::Problems{chosen.error()});
+    }
+    if (request_.samples && *request_.samples == 0) {
+      return tl::unexpected<base::Problems>(
+          base::Problems{{request_.path, "samples", "0", "must be at least 1"}});
+    }
+    format_ = chosen->format;
+    made_.path = request_.path;
+    made_.format = chosen->name;
+    const RowCallbacks callbacks{
+        [this](JsonValue&& row, std::size_t line) { return take_row(std::move(row), line); },
+        [this](std::size_t place, std::string reason) {
+          problems_.add({where(place), "", "", std::move(reason)});
+        }};
+    read_rows(request_.path, format_, callbacks);
+    if (made_.rows.empty() && problems_.empty()) {
+      problems_.add({request_.path, "", "", "the file has no rows"});
+    }
+    if (!made_.rows.empty()) {
+      name_columns();
+    }
+    if (!problems_.empty()) {
+      return tl::unexpected<base::Problems>(problems_.take(request_.path));
+    }
+    if (request_.samples && made_.rows.size() < *request_.samples) {
+      made_.notes.push_back(fmt::format("samples={} asked for, the file has {} rows: all are used",
+                                        *request_.samples, made_.rows.size()));
+    }
+    return std::move(made_);
+  }
+
+ private:
+  std::string where(std::size_t place) const {
+    if (place == 0) {
+      return request_.path;
+    }
+    return format_ == FileFormat::kJson ? fmt::format("{}: row {}", request_.path, place)
+                                        : fmt::format("{}:{}", request_.path, place);
+  }
+
+  bool take_row(JsonValue&& row, std::size_t line) {
+    std::vector<JsonValue::Member> cells;
+    for (auto& member : row.members()) {
+      if (seen_.insert(member.first).second) {
+        columns_.push_back(member.first);
+        if (columns_.size() > kColumnsMax) {
+          problems_.add({where(line), "", "", "more than 4096 different columns"});
+          return false;
+        }
+      }
+      if (may_matter(member.first, request_.parser, request_.api)) {
+        cells.push_back(std::move(member));
+      }
+    }
+    Row kept{JsonValue::of_object(std::move(cells)), static_cast<std::uint32_t>(line)};
+    bytes_ += weight(kept.cells);
+    if (bytes_ > kDatasetBytesMax || made_.rows.size() == kDatasetRowsMax) {
+      problems_.add({where(line), "", "",
+                     "the prompts need more than 4 GiB of memory (or are above 50 million); take "
+                     "fewer with samples=N"});
+      return false;
+    }
+    made_.rows.push_back(std::move(kept));
+    made_.ended_by_samples = request_.samples && made_.rows.size() >= *request_.samples;
+    return !made_.ended_by_samples;
+  }
+
+  void name_columns() {
+    ColumnPlan plan = plan_columns(columns_, request_.parser, request_.api, request_.path);
+    for (base::Problem& problem : plan.problems) {
+      problems_.add(std::move(problem));
+    }
+    if (!plan.problems.empty()) {
+      return;
+    }
+    made_.notes = std::move(plan.notes);
+    for (std::size_t i = 0; i < made_.rows.size(); ++i) {
+      finish_row(i, plan);
+    }
+  }
+
+  // Projects row `i` onto the plan and checks each cell.
+  void finish_row(std::size_t i, const ColumnPlan& plan) {
+    Row& row = made_.rows[i];
+    std::vector<JsonValue::Member> cells;
+    bool has_input = false;
+    for (auto& [source, cell] : row.cells.members()) {
+      for (const auto& kept : plan.kept) {
+        if (kept.first != source) {
+          continue;
+        }
+        const std::string& name = kept.second;
+        const std::string wrong = check_cell(name, cell, format_ == FileFormat::kCsv, request_.api);
+        if (!wrong.empty()) {
+          problems_.add({made_.where(i), source, cell.to_json(), wrong});
+        }
+        has_input =
+            has_input ||
+            (!cell.is_null() && (name == "prompt" || name == "messages" || name == "input_tokens"));
+        cells.emplace_back(name, std::move(cell));
+        break;
+      }
+    }
+    if (!has_input) {
+      problems_.add({made_.where(i), "prompt", "", "this row has no prompt"});
+    }
+    row.cells = JsonValue::of_object(std::move(cells));
+  }
+
+  static constexpr std::size_t kColumnsMax = 4096;
+
+  const DatasetRequest& request_;
+  FileFormat format_ = FileFormat::kJsonl;
+  Dataset made_;
+  ProblemList problems_;
+  std::vector<std::string> columns_;
+  std::unordered_set<std::string> seen_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::string Dataset::where(std::size_t row) const {
+  const std::uint32_t line = row < rows.size() ? rows[row].line : 0;
+  return line != 0 ? fmt::format("{}:{}", path, line) : fmt::format("{}: row {}", path, row + 1);
+}
+
+tl::expected<Dataset, base::Problems> load_dataset(const DatasetRequest& request) {
+  return Loader(request).load();
+}
+
+}  // namespace tutti::data

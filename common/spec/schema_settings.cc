@@ -1,0 +1,342 @@
+// The schema's tables for how much load and when to give up: settings.*, and our own distributed.*.
+
+#include "common/spec/schema_rows.h"
+
+namespace tutti::spec {
+namespace {
+
+std::vector<Row> runtime_rows() {
+  return {
+      field("min_issue_duration_ms", &Runtime::min_issue_duration_ms)
+          .about("Issue at least this long; sizes a Poisson run and is for Poisson only.")
+          .duration()
+          .above(0),
+      field("max_issue_duration_ms", &Runtime::max_issue_duration_ms)
+          .about("Stop issuing after this long; what is in flight still ends normally.")
+          .duration()
+          .above(0),
+      field("n_samples_to_issue", &Runtime::n_samples_to_issue)
+          .about("Requests of the performance phase; the data set once when null.")
+          .above(0)
+          .flag("num-samples"),
+      field("scheduler_random_seed", &Runtime::scheduler_random_seed)
+          .about("Seed of the Poisson gaps."),
+      field("dataloader_random_seed", &Runtime::dataloader_random_seed)
+          .about("Seed of the order of the samples."),
+  };
+}
+
+std::vector<Row> load_pattern_rows() {
+  return {
+      field("type", &LoadPattern::type)
+          .about("All at once, at random instants of a mean rate, or a fixed number in flight.")
+          .one_of({"max_throughput", "poisson", "concurrency"})
+          .not_yet({"agentic_inference", "burst", "step"},
+                   "use max_throughput, poisson or concurrency"),
+      field("target_qps", &LoadPattern::target_qps)
+          .about("Mean requests per second; required by poisson.")
+          .above(0),
+      field("target_concurrency", &LoadPattern::target_concurrency)
+          .about("Requests in flight; required by concurrency.")
+          .above(0)
+          .flag("concurrency"),
+      field("use_legacy_loadgen_qps_metrics", &LoadPattern::use_legacy_loadgen_qps_metrics)
+          .about("Count a Poisson run's rate the way the older LoadGen did."),
+  };
+}
+
+std::vector<Row> transport_rows() {
+  const std::string inert = "tutti has its own transport and sizes its buffers itself";
+  return {
+      field("type", &Transport::type).about("Message bus of the reference client.").inert(inert),
+      field("recv_buffer_size", &Transport::recv_buffer_size)
+          .about("Bytes.")
+          .at_least(1)
+          .inert(inert),
+      field("send_buffer_size", &Transport::send_buffer_size)
+          .about("Bytes.")
+          .at_least(1)
+          .inert(inert),
+      field("io_threads", &Transport::io_threads).about("Threads.").at_least(1).inert(inert),
+      field("worker_io_threads", &Transport::worker_io_threads)
+          .about("Threads per worker.")
+          .at_least(1)
+          .inert(inert),
+      field("high_water_mark", &Transport::high_water_mark)
+          .about("Messages; 0 is unlimited.")
+          .at_least(0)
+          .inert(inert),
+      field("linger", &Transport::linger).about("Milliseconds; -1 is for ever.").inert(inert),
+      field("immediate", &Transport::immediate)
+          .about("Queue only to connected peers.")
+          .at_least(0)
+          .at_most(1)
+          .inert(inert),
+  };
+}
+
+// Names the reference keeps for itself; files that hold them load, and they mean nothing.
+std::vector<Row> client_internal_rows() {
+  std::vector<Row> rows;
+  for (const char* name : {"endpoint_urls", "api_type", "api_key", "event_logs_dir", "cpu_affinity",
+                           "adapter", "accumulator"}) {
+    rows.push_back(ignored(name).inert("internal to the reference client; use endpoint_config"));
+  }
+  return rows;
+}
+
+std::vector<Row> connection_rows() {
+  return {
+      field("num_workers", &ClientSettings::num_workers)
+          .about("I/O threads in all; -1 takes as many as the agents' cores allow.")
+          .at_least(-1)
+          .not_zero()
+          .flag("workers")
+          .flag("num-workers"),
+      field("log_level", &ClientSettings::log_level)
+          .about("Log level of the reference's workers.")
+          .inert("use -vv for debug lines"),
+      field("warmup_connections", &ClientSettings::warmup_connections)
+          .about("Connections opened before the first request; -1 chooses, 0 opens none.")
+          .at_least(-1),
+      field("auto_warmup_budget_fraction", &ClientSettings::auto_warmup_budget_fraction)
+          .about("Share of the connection budget that -1 opens.")
+          .above(0)
+          .at_most(1)
+          .inert("-1 opens what the agents' slots need"),
+      field("max_concurrent_warmup_connects", &ClientSettings::max_concurrent_warmup_connects)
+          .about("Connection attempts at the same time while warming.")
+          .at_least(1)
+          .flag("max-concurrent-warmup-connects")
+          .inert("agents bound their own rate of new connections"),
+      field("max_connections", &ClientSettings::max_connections)
+          .about("Most connections of the whole run; -1 allows what the ports allow.")
+          .at_least(-1)
+          .not_zero()
+          .flag("max-connections"),
+  };
+}
+
+std::vector<Row> client_rows() {
+  const std::string processes = "agents are started and stopped by other rules";
+  return together(
+      connection_rows(),
+      section(heading("transport").about("Message bus between the reference's processes."),
+              &ClientSettings::transport, transport_rows()),
+      std::vector<Row>{
+          field("stream_all_chunks", &ClientSettings::stream_all_chunks)
+              .about("Record the instant of every chunk, not only of first and last."),
+          field("worker_initialization_timeout", &ClientSettings::worker_initialization_timeout)
+              .about("Seconds a worker may take to start.")
+              .inert(processes),
+          field("worker_graceful_shutdown_wait", &ClientSettings::worker_graceful_shutdown_wait)
+              .about("Seconds a worker may take to stop.")
+              .inert(processes),
+          field("worker_force_kill_timeout", &ClientSettings::worker_force_kill_timeout)
+              .about("Seconds until a worker is killed.")
+              .inert(processes),
+          field("insecure", &ClientSettings::insecure)
+              .about("Do not verify the frontends' TLS certificates.")
+              .flag("insecure"),
+          field("max_idle_time", &ClientSettings::max_idle_time)
+              .about("Seconds after which an idle connection is not used again."),
+          field("min_required_connections", &ClientSettings::min_required_connections)
+              .about("Warn when fewer connections are possible; -1 is an eighth of the port range.")
+              .inert("the pre-flight check compares ports and descriptors with the load"),
+          field("worker_gc_mode", &ClientSettings::worker_gc_mode)
+              .about("Garbage collection of the reference's workers.")
+              .one_of({"disabled", "relaxed", "system"})
+              .inert("there is no garbage collector here"),
+      },
+      client_internal_rows());
+}
+
+std::vector<Row> timeouts_rows() {
+  return {
+      field("run_timeout_s", &Timeouts::run_timeout_s)
+          .about("Whole-run watchdog: firing aborts the run (exit 4).")
+          .above(0)
+          .flag("timeout"),
+      field("endpoint_response_idle_timeout_s", &Timeouts::endpoint_response_idle_timeout_s)
+          .about(
+              "Abort when requests are in flight and no byte has come for this long; 300 or more "
+              "is wise.")
+          .above(0)
+          .flag("endpoint-response-idle-timeout"),
+      field("interrupted_teardown_grace_s", &Timeouts::interrupted_teardown_grace_s)
+          .about("How long an interrupted run may take to write its files.")
+          .above(0),
+      field("service_ready_timeout_s", &Timeouts::service_ready_timeout_s)
+          .about("How long agents may take to join and get ready.")
+          .above(0)
+          .flag("service-ready-timeout"),
+      field("warmup_drain_timeout_s", &Timeouts::warmup_drain_timeout_s)
+          .about("Wait for the last warm-up replies; null waits for ever.")
+          .above(0)
+          .flag("warmup-drain-timeout"),
+      field("performance_drain_timeout_s", &Timeouts::performance_drain_timeout_s)
+          .about("Wait for the last measured replies; null waits for ever.")
+          .above(0)
+          .flag("performance-drain-timeout"),
+      field("accuracy_drain_timeout_s", &Timeouts::accuracy_drain_timeout_s)
+          .about("Wait for the last accuracy replies.")
+          .above(0)
+          .flag("accuracy-drain-timeout")
+          .inert("there is no accuracy phase yet"),
+      field("metrics_drain_timeout_s", &Timeouts::metrics_drain_timeout_s)
+          .about("Wait for the reference's metrics service.")
+          .above(0)
+          .flag("metrics-drain-timeout")
+          .inert("metrics are computed after the run, from the records"),
+      field("steady_state_timeout_s", &Timeouts::steady_state_timeout_s)
+          .about("Wait for the reference's steady-state step.")
+          .above(0)
+          .inert("there is no steady-state step yet"),
+  };
+}
+
+std::vector<Row> warmup_rows() {
+  return {
+      field("enabled", &Warmup::enabled)
+          .about("Send requests before the measured phase; they never enter the results.")
+          .flag("warmup"),
+      field("n_requests", &Warmup::n_requests)
+          .about("Warm-up requests; the data set once when null.")
+          .above(0)
+          .flag("warmup-requests"),
+      field("salt", &Warmup::salt)
+          .about("Make every warm-up prompt unique, so that the server's prefix cache stays cold.")
+          .flag("warmup-salt"),
+      field("drain", &Warmup::drain)
+          .about("Wait for every warm-up reply before the measured phase.")
+          .flag("warmup-drain"),
+      field("warmup_random_seed", &Warmup::warmup_random_seed)
+          .about("Seed of gaps (W), order (W+1) and salts (W+2) of the warm-up.")
+          .flag("warmup-seed"),
+  };
+}
+
+std::vector<Row> profiling_rows() {
+  return {
+      field("engine", &Profiling::engine)
+          .about("Start and stop the server's profiler around the measured phase.")
+          .one_of({"", "vllm"})
+          .flag("profile")
+          .refused("profiling is not supported yet; start the profiler yourself, or set null"),
+      field("urls", &Profiling::urls)
+          .about("Base URLs of the profiled servers; the endpoints when null.")
+          .nullable()
+          .flag("profile-urls")
+          .refused("profiling is not supported yet; remove the list"),
+  };
+}
+
+}  // namespace
+
+std::vector<Row> settings_rows() {
+  return together(
+      section(heading("runtime").about("How long, how many, which seeds."), &Settings::runtime,
+              runtime_rows()),
+      section(heading("load_pattern").about("When requests are issued."), &Settings::load_pattern,
+              load_pattern_rows()),
+      section(heading("client").about("Workers and connections."), &Settings::client,
+              client_rows()),
+      section(heading("timeouts").about("When to give up; seconds."), &Settings::timeouts,
+              timeouts_rows()),
+      section(heading("warmup").about("Requests before the measured phase."), &Settings::warmup,
+              warmup_rows()),
+      section(heading("profiling").about("The server's profiler."), &Settings::profiling,
+              profiling_rows()),
+      section(heading("early_stopping").about("Confidence of the percentiles."),
+              &Settings::early_stopping,
+              {field("enabled", &EarlyStopping::enabled)
+                   .about("Add MLPerf's early-stopping estimates to the report.")
+                   .flag("early-stopping")}),
+      section(heading("steady_state").about("Steady-state window of the reference client."),
+              &Settings::steady_state,
+              {field("enabled", &SteadyState::enabled)
+                   .about("Find the steady-state window after the run.")
+                   .flag("steady-state")
+                   .inert("there is no steady-state step yet; the report covers the whole phase")}),
+      std::vector<Row>{field("metrics_tokenizer_workers", &Settings::metrics_tokenizer_workers)
+                           .about("Tokenizer processes of the reference client.")
+                           .at_least(0)
+                           .inert("tokens are not counted by a tokenizer here")});
+}
+
+std::vector<Row> distributed_rows() {
+  return {
+      field("agents", &Distributed::agents)
+          .about("Listening agents to dial, each tcp://HOST:PORT; as a flag, separated by commas "
+                 "or repeated.")
+          .flag("agents")
+          .commas(),
+      field("listen", &Distributed::listen)
+          .about("Where agents may dial in, e.g. tcp://0.0.0.0:7777.")
+          .flag("listen"),
+      field("expect", &Distributed::expect)
+          .about("Remote agents to wait for, dialled ones included; 0 means those in `agents`.")
+          .at_least(0)
+          .at_most(10'000)
+          .flag("expect-agents"),
+      field("local_agents", &Distributed::local_agents)
+          .about("Agents to start on this host; 0 chooses when no others are named, else none.")
+          .at_least(0)
+          .at_most(1'024)
+          .flag("local-agents"),
+      field("workers", &Distributed::workers)
+          .about("I/O threads per agent; 0 derives them from num_workers and the agent's cores.")
+          .at_least(0)
+          .at_most(1'024)
+          .flag("agent-workers"),
+      field("prefetch", &Distributed::prefetch)
+          .about(
+              "Commands an agent holds beyond its free slots: -1 follows the reply rate, 0 gives "
+              "strict one-for-one credits.")
+          .at_least(-1)
+          .at_most(1'000'000)
+          .flag("prefetch"),
+      field("balance", &Distributed::balance)
+          .about("Which frontend gets the next request; pinned is the reference's fixed share per "
+                 "worker.")
+          .one_of({"least_in_flight", "round_robin", "pinned"})
+          .flag("balance"),
+      field("connect_timeout_s", &Distributed::connect_timeout_s)
+          .about("Longest wait for a connection to a frontend.")
+          .above(0)
+          .flag("connect-timeout"),
+      field("request_timeout_s", &Distributed::request_timeout_s)
+          .about("Longest life of one request, from sent to done; null sets no limit.")
+          .above(0)
+          .flag("request-timeout"),
+      field("insecure", &Distributed::insecure)
+          .about("Allow agents on other hosts without keys: anyone who reaches the port can join.")
+          .flag("insecure-agents"),
+      field("on_agent_loss", &Distributed::on_agent_loss)
+          .about("What a lost agent does to the run; its records so far are kept.")
+          .one_of({"stop"})
+          .not_yet({"continue"},
+                   "use stop: the run ends as INVALID with everything recorded so far")
+          .flag("on-agent-loss"),
+      field("heartbeat_s", &Distributed::heartbeat_s)
+          .about("How often coordinator and agents show that they are alive.")
+          .at_least(0.01)
+          .at_most(60),
+      field("lost_after_s", &Distributed::lost_after_s)
+          .about("Silence after which the other side is lost; at least twice heartbeat_s.")
+          .at_least(0.02)
+          .at_most(3'600),
+      field("token_source", &Distributed::token_source)
+          .about(
+              "Where output tokens are counted: usage asks the server for them "
+              "(stream_options.include_usage); none asks for nothing and takes usage if it comes.")
+          .one_of({"none", "usage"})
+          .flag("token-source"),
+      field("max_clock_error_ms", &Distributed::max_clock_error_ms)
+          .about("Largest error bound of an agent's clock against ours that a run may have.")
+          .above(0)
+          .flag("max-clock-error-ms"),
+  };
+}
+
+}  // namespace tutti::spec

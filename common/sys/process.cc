@@ -1,0 +1,75 @@
+#include "common/sys/process.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace tutti::sys {
+namespace {
+
+base::Duration read_cpu(clockid_t id) {
+  timespec ts{};
+  if (clock_gettime(id, &ts) != 0) {
+    return {};
+  }
+  return {static_cast<std::int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec};
+}
+
+}  // namespace
+
+std::uint64_t resident_bytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) {
+    return 0;
+  }
+  unsigned long long total = 0;
+  unsigned long long resident = 0;
+  const int fields = std::fscanf(file, "%llu %llu", &total, &resident);
+  std::fclose(file);
+  const long page = sysconf(_SC_PAGESIZE);
+  return fields == 2 && page > 0 ? resident * static_cast<std::uint64_t>(page) : 0;
+}
+
+std::uint32_t open_descriptors() {
+  struct stat facts {};
+  if (stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0) {
+    return static_cast<std::uint32_t>(facts.st_size);
+  }
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == nullptr) {
+    return 0;
+  }
+  std::uint32_t entries = 0;
+  while (readdir(directory) != nullptr) {
+    ++entries;
+  }
+  closedir(directory);
+  return entries >= 3 ? entries - 3 : 0;  // ".", ".." and the listing itself
+}
+
+base::Duration thread_cpu(pthread_t thread) {
+  clockid_t id{};
+  return pthread_getcpuclockid(thread, &id) == 0 ? read_cpu(id) : base::Duration{};
+}
+
+base::Duration thread_cpu() { return read_cpu(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint32_t usable_cores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) > 0) {
+    return static_cast<std::uint32_t>(CPU_COUNT(&mask));
+  }
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? static_cast<std::uint32_t>(online) : 1;
+}
+
+void name_this_thread(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
+}  // namespace tutti::sys

@@ -1,0 +1,33 @@
+#pragma once
+
+// Gauges of this process and its threads, for the client-health part of a report. Cheap enough for
+// every heartbeat, not for a hot path. Any thread.
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/time.h"
+
+namespace tutti::sys {
+
+// Resident memory, 0 when /proc is not there.
+std::uint64_t resident_bytes();
+
+// Descriptors open now. Linux 6.2 and later tell it by one stat; before that /proc/self/fd is
+// listed.
+std::uint32_t open_descriptors();
+
+// CPU time a thread has used so far. The thread must be alive.
+base::Duration thread_cpu(pthread_t thread);
+// The same of the calling thread.
+base::Duration thread_cpu();
+
+// Processors this process may run on (its affinity mask), at least 1.
+std::uint32_t usable_cores();
+
+// At most 15 characters are kept; shows in top -H and gdb.
+void name_this_thread(const std::string& name);
+
+}  // namespace tutti::sys

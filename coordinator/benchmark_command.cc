@@ -1,0 +1,174 @@
+// benchmark offline | online | from-config: one run, one folder, one verdict.
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "common/base/log.h"
+#include "common/base/time.h"
+#include "common/spec/dump.h"
+#include "common/spec/flags.h"
+#include "common/spec/redact.h"
+#include "common/sys/signals.h"
+#include "coordinator/commands.h"
+#include "coordinator/report/atomic_file.h"
+#include "coordinator/report/report.h"
+#include "coordinator/report/run_folder.h"
+#include "coordinator/run_setup.h"
+
+namespace tutti {
+namespace {
+
+using base::ExitCode;
+
+ExitCode fail_with(const base::Error& error) {
+  base::log_error("benchmark", error.message);
+  return error.code;
+}
+
+// <temp>/reports_YYYYmmdd_HHMMSS, local time, as the reference does.
+std::string default_folder(const base::Clock& clock) {
+  const std::time_t now = clock.wall_unix_ns() / 1'000'000'000;
+  std::tm local{};
+  localtime_r(&now, &local);
+  char name[64];
+  std::strftime(name, sizeof name, "reports_%Y%m%d_%H%M%S", &local);
+  return (std::filesystem::temp_directory_path() / name).string();
+}
+
+base::Result<std::string> open_folder(const spec::Config& config, const base::Clock& clock) {
+  const std::string folder = config.report_dir.value_or(default_folder(clock));
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return base::fail(ExitCode::kSetup,
+                      fmt::format("report folder {}: {}; give another with --report-dir", folder,
+                                  error.message()));
+  }
+  if (auto status = report::write_atomically(folder + "/config.yaml", spec::config_yaml(config));
+      !status) {
+    return tl::unexpected(status.error());
+  }
+  return folder;
+}
+
+void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
+                   const conduct::HostSettings& settings) {
+  const spec::Config& config = order.config;
+  const bool streaming = config.model_params.streaming == spec::Streaming::kOn;
+  base::log_info("benchmark", "tutti " TUTTI_VERSION
+                              ", not the MLPerf reference client: this run is a rehearsal");
+  base::log_info("benchmark", fmt::format("Streaming: {}", streaming ? "enabled (on)"
+                                                                     : "disabled (off)"));
+  base::log_info("benchmark", fmt::format("Data set: {} rows from {}", input.dataset.rows.size(),
+                                          input.dataset.path));
+  for (const auto& note : input.notes) {
+    base::log_info("benchmark", note);
+  }
+  for (const auto& phase : input.phases) {
+    base::log_info("benchmark", fmt::format("Phase {}: {} queries", phase.name, phase.spec.total));
+  }
+  base::log_info("benchmark",
+                 fmt::format("Frontends: {}", fmt::join(settings.frontends, ", ")));
+  base::log_info("benchmark", fmt::format("Agents: {} ({} started here)",
+                                          settings.plan.agents_expected, settings.local_agents));
+}
+
+// Report and folder of a run that started a phase; the verdict's exit code.
+ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
+                    const conduct::HostSettings& settings, const conduct::RunOutcome& outcome) {
+  const report::RunFacts facts = run_facts(config, settings, outcome);
+  auto made = report::make_report(facts, outcome.ledger, verdict::Rules{});
+  if (!made) {
+    return fail_with(made.error());
+  }
+  const SentPrompts prompts(input);
+  const auto status =
+      report::write_run_folder(*made, outcome.ledger, prompts, settings.folder);
+  std::fputs(("\n" + report::console_text(*made) + "\n").c_str(), stdout);
+  std::fputs(fmt::format("Run folder: {}\n", settings.folder).c_str(), stdout);
+  std::fflush(stdout);
+  if (!status) {
+    return fail_with(status.error());
+  }
+  const ExitCode by_verdict = made->verdict.exit_code;
+  return by_verdict == ExitCode::kOk ? outcome.outcome.exit : by_verdict;
+}
+
+ExitCode run_order(const spec::Order& order) {
+  if (const auto refused = spec::refused_in_mode(order.config, order.mode); !refused.empty()) {
+    base::log_error("benchmark", "not supported in this version:\n" + spec::to_text(refused));
+    return ExitCode::kInput;
+  }
+  sys::StopSignals signals;  // before any thread
+  const base::SystemClock clock;
+  const auto folder = open_folder(order.config, clock);
+  if (!folder) {
+    return fail_with(folder.error());
+  }
+  const auto input = conduct::prepare(order, *folder);
+  if (!input) {
+    return fail_with(input.error());
+  }
+  const conduct::HostSettings settings = host_settings(order.config, *input, *folder);
+  say_what_runs(order, *input, settings);
+  const auto outcome = conduct::conduct_run(settings, clock, signals);
+  std::error_code ignored;
+  std::filesystem::remove(input->bodies_path, ignored);
+  if (!outcome) {
+    return fail_with(outcome.error());
+  }
+  for (const auto& reason : outcome->outcome.reasons) {
+    base::log_error("benchmark", reason);
+  }
+  if (!outcome->outcome.any_phase) {
+    base::log_error("benchmark", fmt::format("no phase was started; {} holds config.yaml and logs",
+                                             settings.folder));
+    return outcome->outcome.exit;
+  }
+  return report_run(order.config, *input, settings, *outcome);
+}
+
+ExitCode take(const spec::Ordering& ordering, const std::string& command, bool from_file) {
+  const auto& warnings = ordering ? ordering->warnings : ordering.error().warnings;
+  for (const auto& warning : warnings) {
+    base::log_warning("config", spec::to_text(warning));
+  }
+  if (ordering) {
+    return run_order(*ordering);
+  }
+  const std::string problems = spec::to_text(ordering.error().problems);
+  if (from_file && ordering.error().code != ExitCode::kUsage) {
+    base::log_error("config", "Config error:\n" + problems);
+    return ordering.error().code;
+  }
+  std::fputs(fmt::format("Error:\n{}\nTry `tutti {} --help`.\n", problems, command).c_str(),
+             stderr);
+  return ordering.error().code;
+}
+
+}  // namespace
+
+ExitCode benchmark_command(const Words& words) {
+  const std::string kind = words.empty() ? "" : words[0];
+  const Words rest(words.empty() ? words.end() : words.begin() + 1, words.end());
+  if (kind == "offline") {
+    return take(spec::order_from_flags(spec::TestType::kOffline, rest), "benchmark offline", false);
+  }
+  if (kind == "online") {
+    return take(spec::order_from_flags(spec::TestType::kOnline, rest), "benchmark online", false);
+  }
+  if (kind == "from-config") {
+    return take(spec::order_from_config(rest, spec::process_environment), "benchmark from-config",
+                true);
+  }
+  return usage_error(
+      fmt::format("benchmark needs offline, online or from-config, got \"{}\"", kind), "benchmark");
+}
+
+}  // namespace tutti

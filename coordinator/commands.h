@@ -1,0 +1,32 @@
+#pragma once
+
+// The subcommands of `tutti`. Each takes the words after its name and returns the process's exit code
+// (docs/operating.md). They print: lines of the log on stdout, usage problems on stderr.
+
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace tutti {
+
+using Words = std::vector<std::string>;
+
+base::ExitCode benchmark_command(const Words& words);
+base::ExitCode probe_command(const Words& words);
+base::ExitCode info_command(const Words& words);
+base::ExitCode validate_yaml_command(const Words& words);
+base::ExitCode init_command(const Words& words);
+base::ExitCode eval_command(const Words& words);
+
+// Texts of `--help`.
+std::string general_help();
+std::string probe_help();
+std::string info_help();
+std::string validate_yaml_help();
+std::string init_help();
+
+// Prints "Error: …" and where to read more on stderr; returns kUsage.
+base::ExitCode usage_error(const std::string& text, const std::string& command);
+
+}  // namespace tutti

@@ -1,0 +1,255 @@
+#include "coordinator/conduct/peers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/log.h"
+#include "common/wire/envelope.h"
+
+namespace tutti::conduct {
+namespace {
+
+constexpr std::size_t kGoneMax = 65'536;
+constexpr std::size_t kRefusalsLoggedMax = 32;
+constexpr base::Duration kSleepMax = base::Duration::millis(100);
+
+}  // namespace
+
+Peers::Peers(PeerSettings settings)
+    : settings_(std::move(settings)), self_(base::fresh_id()) {}
+
+base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::Instant now) {
+  std::unique_ptr<Peers> peers(new Peers(std::move(settings)));
+  for (const auto& endpoint : peers->settings_.listen) {
+    auto socket = wire::ListenSocket::open(peers->context_, endpoint, peers->settings_.sockets);
+    if (!socket) {
+      return tl::unexpected(socket.error());
+    }
+    peers->listeners_.push_back(std::move(*socket));
+  }
+  for (const auto& endpoint : peers->settings_.dial) {
+    auto socket = wire::DialSocket::open(peers->context_, endpoint, peers->settings_.sockets);
+    if (!socket) {
+      return tl::unexpected(socket.error());
+    }
+    peers->dials_.push_back(std::move(*socket));
+    wire::LinkConfig patient = peers->settings_.link;
+    patient.lost_after = std::max(patient.lost_after, peers->settings_.dial_patience);
+    Peer peer(patient, peers->self_, now);
+    peer.dialled = &peers->dials_.back();
+    peer.endpoint = endpoint;
+    peers->peers_.emplace(peers->next_key_++, std::move(peer));
+  }
+  return peers;
+}
+
+std::vector<std::string> Peers::listening() const {
+  std::vector<std::string> out;
+  for (const auto& socket : listeners_) {
+    out.push_back(socket.endpoint());
+  }
+  return out;
+}
+
+void Peers::refuse(const std::string& why) {
+  ++refused_frames_;
+  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(why).second) {
+    base::log_warning("peers", "refused a frame (said once): " + why);
+  }
+}
+
+Peers::Peer* Peers::peer_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
+                             std::vector<PeerEvent>& out) {
+  if (dialled != 0) {
+    const auto found = peers_.find(dialled);
+    return found == peers_.end() ? nullptr : &found->second;
+  }
+  if (const auto known = by_incarnation_.find(frame.from); known != by_incarnation_.end()) {
+    return &peers_.at(known->second);
+  }
+  if (gone_.count(frame.from) != 0) {
+    return nullptr;  // a closed agent's last acks: expected, not worth a word
+  }
+  if (peers_.size() >= kPeersMax) {
+    refuse(fmt::format("more than {} agents at once", kPeersMax));
+    return nullptr;
+  }
+  if (frame.to.is_set() && frame.to != self_) {
+    refuse("an agent of an earlier coordinator is still talking");
+    return nullptr;
+  }
+  const AgentKey key = next_key_++;
+  by_incarnation_.emplace(frame.from, key);
+  out.emplace_back(PeerJoined{key, false, fmt::format("agent {}", frame.from.hex().substr(0, 8))});
+  return &peers_.emplace(key, Peer(settings_.link, self_, now)).first->second;
+}
+
+void Peers::take(std::string&& bytes, std::size_t listener, const std::string& route,
+                 AgentKey dialled, base::Instant now, std::vector<PeerEvent>& out) {
+  auto frame = wire::decode_envelope(bytes);
+  if (!frame) {
+    refuse(frame.error().message);
+    return;
+  }
+  Peer* peer = peer_for(*frame, dialled, now, out);
+  if (peer == nullptr) {
+    return;
+  }
+  AgentKey key = dialled;
+  if (dialled == 0) {
+    key = by_incarnation_.at(frame->from);
+    peer->listener = listener;
+    peer->route = route;
+  }
+  deliver(key, *peer, std::move(*frame), now, out);
+}
+
+void Peers::deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant now,
+                    std::vector<PeerEvent>& out) {
+  delivered_.clear();
+  peer.link.receive(std::move(frame), now, delivered_);
+  if (!peer.heard && peer.link.peer().is_set()) {
+    peer.heard = true;
+    by_incarnation_[peer.link.peer()] = key;
+    peer.link.set_liveness(settings_.link.heartbeat, settings_.link.lost_after);
+  }
+  for (const auto& each : delivered_) {
+    auto message = wire::decode(each.plane, each.payload);
+    if (!message) {
+      refuse(message.error().message);
+      continue;
+    }
+    out.emplace_back(Arrival{key, std::move(*message)});
+  }
+  flush_backlog(peer, now);
+}
+
+void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
+  std::string route;
+  std::string bytes;
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    while (listeners_[i].receive(route, bytes)) {
+      take(std::move(bytes), i, route, 0, now, out);
+    }
+  }
+  for (auto& [key, peer] : peers_) {
+    while (peer.dialled != nullptr && peer.dialled->receive(bytes)) {
+      take(std::move(bytes), 0, {}, key, now, out);
+    }
+  }
+}
+
+void Peers::send(AgentKey agent, const wire::Message& message, base::Instant now) {
+  const auto found = peers_.find(agent);
+  if (found == peers_.end() || found->second.closing) {
+    return;  // lost meanwhile: the machine has been told or is about to be
+  }
+  Peer& peer = found->second;
+  peer.backlog.push_back(wire::encode(message));
+  flush_backlog(peer, now);
+}
+
+void Peers::flush_backlog(Peer& peer, base::Instant now) {
+  while (!peer.backlog.empty() && peer.link.can_send(peer.backlog.front().bytes.size())) {
+    wire::Encoded next = std::move(peer.backlog.front());
+    peer.backlog.pop_front();
+    peer.link.send(next.plane, std::move(next.bytes), now);
+  }
+}
+
+bool Peers::can_send(AgentKey agent, std::size_t bytes) const {
+  const auto found = peers_.find(agent);
+  return found != peers_.end() && found->second.backlog.empty() &&
+         found->second.link.can_send(bytes);
+}
+
+void Peers::transmit(Peer& peer, const wire::Frame& frame) {
+  // A frame the socket did not take is lost; the link repeats it.
+  const std::string bytes = wire::encode_envelope(frame);
+  if (peer.dialled != nullptr) {
+    peer.dialled->send(bytes);
+  } else if (!peer.route.empty()) {
+    listeners_[peer.listener].send(peer.route, bytes);
+  }
+}
+
+void Peers::poll(base::Instant now, std::vector<PeerEvent>& out) {
+  for (auto at = peers_.begin(); at != peers_.end();) {
+    auto& [key, peer] = *at;
+    flush_backlog(peer, now);
+    frames_.clear();
+    peer.link.poll(now, frames_);
+    for (const auto& frame : frames_) {
+      transmit(peer, frame);
+    }
+    const bool lost = peer.link.lost(now);
+    const bool stuck = peer.backlog.size() > kBacklogMax;
+    const bool said_all = peer.backlog.empty() && peer.link.settled();
+    const bool closed = peer.closing && (said_all || now >= peer.close_by);
+    if (!lost && !stuck && !closed) {
+      ++at;
+      continue;
+    }
+    if (!peer.closing) {
+      const std::string hint = peer.dialled == nullptr || peer.heard ? "" : peer.dialled->trouble();
+      out.emplace_back(PeerLost{
+          key, stuck ? fmt::format("it does not take what it is sent: {} messages wait",
+                                   peer.backlog.size())
+                     : fmt::format("nothing heard for {:.1f} s{}{}",
+                                   (now - peer.link.heard_at()).to_seconds(),
+                                   hint.empty() ? "" : ": ", hint)});
+    }
+    by_incarnation_.erase(peer.link.peer());
+    if (gone_.size() < kGoneMax) {
+      gone_.insert(peer.link.peer());
+    }
+    at = peers_.erase(at);
+  }
+}
+
+void Peers::close(AgentKey agent, base::Instant now, base::Duration patience) {
+  if (const auto found = peers_.find(agent); found != peers_.end() && !found->second.closing) {
+    found->second.closing = true;
+    found->second.close_by = now + patience;
+  }
+}
+
+void Peers::close_all(base::Instant now, base::Duration patience) {
+  for (const auto& [key, peer] : peers_) {
+    close(key, now, patience);
+  }
+}
+
+void Peers::announce_dialled(std::vector<PeerEvent>& out) const {
+  for (const auto& [key, peer] : peers_) {
+    if (peer.dialled != nullptr) {
+      out.emplace_back(PeerJoined{key, true, peer.endpoint});
+    }
+  }
+}
+
+base::Instant Peers::next_deadline() const {
+  base::Instant next = base::kFarFuture;
+  for (const auto& [key, peer] : peers_) {
+    next = std::min(next, peer.link.next_deadline());
+  }
+  return next;
+}
+
+void Peers::wait(base::Instant now, base::Instant until, std::vector<wire::WaitFd>& fds) {
+  std::vector<wire::Socket*> sockets;
+  for (auto& socket : listeners_) {
+    sockets.push_back(&socket);
+  }
+  for (auto& [key, peer] : peers_) {
+    if (peer.dialled != nullptr) {
+      sockets.push_back(peer.dialled);
+    }
+  }
+  const base::Duration most = std::clamp(until - now, base::Duration{}, kSleepMax);
+  wire::wait_input(sockets, fds, most);
+}
+
+}  // namespace tutti::conduct

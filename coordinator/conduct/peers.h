@@ -1,0 +1,111 @@
+#pragma once
+
+// Peers: the coordinator's connections. Owns the sockets and one Link per agent incarnation; turns
+// arrived bytes into messages and messages into bytes. Knows nothing of what is said. A frame that is
+// no frame, of another protocol version, or of a stranger too many is refused, counted, and logged once.
+// Main thread only.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/base/time.h"
+#include "common/wire/codec.h"
+#include "common/wire/link.h"
+#include "common/wire/sockets.h"
+#include "coordinator/conduct/run_events.h"
+
+namespace tutti::conduct {
+
+struct PeerSettings {
+  std::vector<std::string> listen;  // endpoints to bind: ipc:// and tcp://
+  std::vector<std::string> dial;    // tcp:// of listening agents
+  wire::SocketOptions sockets{};
+  wire::LinkConfig link{};
+  base::Duration dial_patience{};  // how long a dialled agent may take to say its first word
+};
+
+// Something an agent said; RecordBatches too.
+struct Arrival {
+  AgentKey agent = 0;
+  wire::Message message;
+};
+using PeerEvent = std::variant<PeerJoined, Arrival, PeerLost>;
+
+class Peers {
+ public:
+  static constexpr std::size_t kPeersMax = 4096;
+  static constexpr std::size_t kBacklogMax = 65'536;  // messages waiting for a link's window
+
+  // Binds and dials. kSetup with the endpoint and the remedy.
+  static base::Result<std::unique_ptr<Peers>> open(PeerSettings settings, base::Instant now);
+
+  // Appends a PeerJoined for each dialled address; once, before anything else.
+  void announce_dialled(std::vector<PeerEvent>& out) const;
+  // Appends what came in; never blocks.
+  void receive(base::Instant now, std::vector<PeerEvent>& out);
+  void send(AgentKey agent, const wire::Message& message, base::Instant now);
+  // Room in the agent's window for a message of this size, and nothing waiting before it.
+  bool can_send(AgentKey agent, std::size_t bytes) const;
+  // Puts due frames on the wire; appends agents that fell silent.
+  void poll(base::Instant now, std::vector<PeerEvent>& out);
+  // Delivers what is queued, then forgets the agent; gives up after `patience`.
+  void close(AgentKey agent, base::Instant now, base::Duration patience);
+  void close_all(base::Instant now, base::Duration patience);
+  bool all_closed() const { return peers_.empty(); }
+
+  // Sleeps until something arrives, a descriptor of `fds` is readable, or `until`.
+  void wait(base::Instant now, base::Instant until, std::vector<wire::WaitFd>& fds);
+  base::Instant next_deadline() const;
+
+  // As bound, wildcards resolved; same order as PeerSettings::listen.
+  std::vector<std::string> listening() const;
+  std::uint64_t refused_frames() const { return refused_frames_; }
+
+ private:
+  struct Peer {
+    Peer(const wire::LinkConfig& config, base::Id self, base::Instant now) : link(config, self, now) {}
+    wire::Link link;
+    std::size_t listener = 0;  // with `route`
+    std::string route;         // the ROUTER's name of the connection; changes when it reconnects
+    wire::DialSocket* dialled = nullptr;
+    std::string endpoint;      // of a dialled agent
+    std::deque<wire::Encoded> backlog;
+    bool heard = false;
+    bool closing = false;
+    base::Instant close_by{};
+  };
+
+  explicit Peers(PeerSettings settings);
+  void take(std::string&& bytes, std::size_t listener, const std::string& route, AgentKey dialled,
+            base::Instant now, std::vector<PeerEvent>& out);
+  Peer* peer_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
+                 std::vector<PeerEvent>& out);
+  void deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant now,
+               std::vector<PeerEvent>& out);
+  void transmit(Peer& peer, const wire::Frame& frame);
+  void refuse(const std::string& why);
+  void flush_backlog(Peer& peer, base::Instant now);
+
+  PeerSettings settings_;
+  base::Id self_;
+  wire::SocketContext context_;
+  std::vector<wire::ListenSocket> listeners_;
+  std::deque<wire::DialSocket> dials_;
+  std::map<AgentKey, Peer> peers_;
+  std::map<base::Id, AgentKey> by_incarnation_;
+  std::set<base::Id> gone_;  // incarnations that were closed or lost: their late frames are nobody's
+  AgentKey next_key_ = 1;
+  std::uint64_t refused_frames_ = 0;
+  std::set<std::string> refusals_logged_;
+  std::vector<wire::Frame> frames_;          // scratch
+  std::vector<wire::Delivered> delivered_;   // scratch
+};
+
+}  // namespace tutti::conduct

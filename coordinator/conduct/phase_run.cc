@@ -1,0 +1,446 @@
+#include "coordinator/conduct/phase_run.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/base/check.h"
+
+namespace tutti::conduct {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using base::IssueCommand;
+using base::Seq;
+
+constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+
+std::uint64_t queued(const Seat& seat) {
+  return seat.load() > seat.slots ? seat.load() - seat.slots : 0;
+}
+
+std::uint64_t free_slots(const Seat& seat) {
+  return seat.slots > seat.load() ? seat.slots - seat.load() : 0;
+}
+
+bool seat_closed(const Seat& seat) {
+  return seat.lost || (seat.drained.has_value() && seat.outstanding == 0 &&
+                       seat.batch_stored >= seat.drained->last_batch);
+}
+
+std::optional<plan::Dealer> dealer_of(const plan::PhaseSpec& spec, const std::vector<Seat>& seats) {
+  std::vector<std::uint32_t> weights;
+  std::uint64_t sum = 0;
+  for (const Seat& seat : seats) {
+    weights.push_back(seat.slots);
+    sum += seat.slots;
+  }
+  if (spec.pacing != base::Pacing::kTimed || sum == 0) {
+    return std::nullopt;
+  }
+  return plan::Dealer(weights);
+}
+
+}  // namespace
+
+PhaseRun::PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector<Seat> seats,
+                   std::int64_t prefetch)
+    : phase_(phase), schedule_(spec), seats_(std::move(seats)), dealer_(dealer_of(spec, seats_)) {
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    prefetch_.emplace_back(prefetch, seats_[i].slots);
+    index_.emplace(seats_[i].agent, i);
+  }
+}
+
+void PhaseRun::set_delay(AgentKey agent, Duration delay) {
+  if (const std::size_t i = seat_of(agent); i != kNobody) {
+    seats_[i].delay = delay;
+  }
+}
+
+// ---- facts -----------------------------------------------------------------------------------
+
+std::size_t PhaseRun::seat_of(AgentKey agent) const {
+  const auto it = index_.find(agent);
+  return it == index_.end() ? kNobody : it->second;
+}
+
+void PhaseRun::batch_stored(AgentKey agent, std::uint64_t batch) {
+  if (const std::size_t i = seat_of(agent); i != kNobody) {
+    seats_[i].batch_stored = std::max(seats_[i].batch_stored, batch);
+  }
+}
+
+void PhaseRun::record_stored(AgentKey agent, const StoredRecord& record, Instant now) {
+  const std::size_t i = seat_of(agent);
+  const auto it = out_.find(record.seq);
+  if (it != out_.end() && it->second.seat == i) {
+    out_.erase(it);
+    --seats_[i].outstanding;
+    prefetch_[i].completed(1, now);
+  } else if (missing_.erase(record.seq) == 0) {
+    // Only a broken agent gets here: it reports what it gave back, or what it never had. What it
+    // gave back and started all the same must not be given to another.
+    ++strays_;
+    if (returned_.erase(record.seq) == 0) {
+      return;
+    }
+  }
+  switch (record.outcome) {
+    case wire::Outcome::kOk:
+      ++totals_.ok;
+      break;
+    case wire::Outcome::kFailed:
+      ++totals_.failed;
+      break;
+    case wire::Outcome::kCancelled:
+      ++totals_.cancelled;
+      break;
+  }
+}
+
+void PhaseRun::records_lost(AgentKey agent, std::uint64_t of_this_phase) {
+  if (const std::size_t i = seat_of(agent); i != kNobody) {
+    seats_[i].records_lost = std::max(seats_[i].records_lost, of_this_phase);
+  }
+}
+
+void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
+  const std::size_t i = seat_of(agent);
+  const bool own_accord = message.number == 0;  // aborted, by us or by a signal on its host
+  if (i == kNobody || seats_[i].lost || (!own_accord && message.number != seats_[i].recall_out)) {
+    ++strays_;
+    return;
+  }
+  Seat& seat = seats_[i];
+  if (own_accord) {
+    seat.leaving = true;
+  } else {
+    seat.recall_out = 0;
+  }
+  for (const Seq seq : message.unstarted) {
+    const auto it = out_.find(seq);
+    if (it == out_.end() || it->second.seat != i) {
+      ++strays_;
+      continue;
+    }
+    returned_.emplace(seq, it->second.command);
+    out_.erase(it);
+    --seat.outstanding;
+    --seat.leased;
+  }
+  if (mode_ == Mode::kDraining) {
+    give_up_holes("never issued: its agent gave it back after the last lease");
+  }
+}
+
+void PhaseRun::drained(AgentKey agent, const wire::Drained& message) {
+  const std::size_t i = seat_of(agent);
+  if (i == kNobody || !seats_[i].drain_sent || seats_[i].drained || seats_[i].lost) {
+    ++strays_;
+    return;
+  }
+  seats_[i].drained = message;
+}
+
+void PhaseRun::lose(AgentKey agent, const std::string& why) {
+  const std::size_t i = seat_of(agent);
+  if (i == kNobody || seats_[i].lost) {
+    return;
+  }
+  close_seat(i, fmt::format("agent lost: {}", why));
+  seats_[i].lost = true;
+  seats_[i].recall_out = 0;
+}
+
+// Whatever this seat still has will get no record from it.
+void PhaseRun::close_seat(std::size_t i, const std::string& why) {
+  for (auto it = out_.begin(); it != out_.end();) {
+    if (it->second.seat != i) {
+      ++it;
+      continue;
+    }
+    missing_.emplace(it->first, Missing{phase_, it->first, seats_[i].name, why});
+    it = out_.erase(it);
+  }
+  seats_[i].outstanding = 0;
+}
+
+// ---- issuing ---------------------------------------------------------------------------------
+
+// The next command to lease: what came back first, it is the oldest.
+const IssueCommand* PhaseRun::peek(Instant now) {
+  if (!returned_.empty()) {
+    return &returned_.begin()->second;
+  }
+  if (closed_) {
+    return nullptr;
+  }
+  if (!ahead_) {
+    ahead_ = schedule_.next();
+  }
+  if (!ahead_ || (timed() && start_at_ + ahead_->due_offset > now + kHorizon)) {
+    return nullptr;
+  }
+  return &*ahead_;
+}
+
+IssueCommand PhaseRun::take() {
+  if (!returned_.empty()) {
+    const IssueCommand command = returned_.begin()->second;
+    returned_.erase(returned_.begin());
+    return command;
+  }
+  const IssueCommand command = *ahead_;
+  ahead_.reset();
+  end_ = command.seq + 1;
+  last_due_ = std::max(last_due_, command.due_offset);
+  return command;
+}
+
+std::uint64_t PhaseRun::room(const Seat& seat, std::uint64_t depth) const {
+  if (seat.lost || seat.leaving || seat.slots == 0 || seat.recall_out != 0) {
+    return 0;
+  }
+  const std::uint64_t most = timed() ? kTimedQueueMax : seat.slots + depth;
+  return most - std::min(most, seat.load());
+}
+
+// Timed: the agent the dealer names. Else, and when that one has no room: the one whose slots are
+// least taken, so that the oldest commands are spread over all agents at all times and a stop
+// leaves few holes.
+std::size_t PhaseRun::choose(const IssueCommand& command,
+                             const std::vector<std::uint64_t>& room) const {
+  if (dealer_) {
+    const std::size_t dealt = dealer_->agent_of(command.seq);
+    if (room[dealt] > 0) {
+      return dealt;
+    }
+  }
+  std::size_t best = kNobody;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    if (room[i] == 0) {
+      continue;
+    }
+    if (best == kNobody ||
+        seats_[i].load() * seats_[best].slots < seats_[best].load() * seats_[i].slots) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+std::uint64_t PhaseRun::prefetch_depth(std::size_t seat, Instant now) const {
+  return one_for_one_ ? 0 : prefetch_[seat].depth(seats_[seat].delay, now);
+}
+
+void PhaseRun::lease_more(Instant now, std::vector<Command>& out) {
+  if (peek(now) == nullptr) {
+    return;
+  }
+  std::vector<std::uint64_t> rooms;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    rooms.push_back(room(seats_[i], prefetch_depth(i, now)));
+  }
+  std::vector<wire::Lease> leases(seats_.size());
+  const auto flush = [this, &leases, &out](std::size_t i) {
+    if (!leases[i].commands.empty()) {
+      leases[i].phase = phase_;
+      out.emplace_back(Send{seats_[i].agent, std::exchange(leases[i], {})});
+    }
+  };
+  while (const IssueCommand* command = peek(now)) {
+    const std::size_t i = choose(*command, rooms);
+    if (i == kNobody) {
+      break;
+    }
+    const IssueCommand taken = take();
+    out_.emplace(taken.seq, Out{taken, i});
+    ++seats_[i].outstanding;
+    ++seats_[i].leased;
+    --rooms[i];
+    leases[i].commands.push_back(taken);
+    if (leases[i].commands.size() == kLeaseMax) {
+      flush(i);
+    }
+  }
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    flush(i);
+  }
+}
+
+bool PhaseRun::supply_empty() const {
+  return returned_.empty() && !ahead_ && (closed_ || schedule_.done());
+}
+
+// At the end of the schedule one agent may have free slots while others hold queues: take the
+// queues back and from then on give a command only for a free slot, so that it cannot happen again.
+bool PhaseRun::balance_tail(Instant now, std::vector<Command>& out) {
+  std::uint64_t idle = 0;
+  std::uint64_t waiting = 0;
+  for (const Seat& seat : seats_) {
+    if (!seat.lost) {
+      idle += free_slots(seat);
+      waiting += queued(seat);
+    }
+  }
+  const bool settled = recall_pending() || tail_recalls_ == kTailRecallsMax;
+  if (timed() || settled || idle == 0 || waiting == 0 || now < next_tail_recall_) {
+    return false;
+  }
+  one_for_one_ = true;
+  ++tail_recalls_;
+  next_tail_recall_ = now + Duration::millis(100);
+  for (Seat& seat : seats_) {
+    if (!seat.lost && queued(seat) > 0) {
+      recall(seat, now, out);
+    }
+  }
+  return true;
+}
+
+void PhaseRun::recall(Seat& seat, Instant now, std::vector<Command>& out) {
+  seat.recall_out = ++recalls_;
+  seat.asked_at = now;
+  out.emplace_back(Send{seat.agent, wire::Recall{phase_, seat.recall_out}});
+}
+
+bool PhaseRun::recall_pending() const {
+  return std::any_of(seats_.begin(), seats_.end(),
+                     [](const Seat& seat) { return seat.recall_out != 0; });
+}
+
+// ---- ending ----------------------------------------------------------------------------------
+
+void PhaseRun::stop_issuing(Instant now, std::vector<Command>& out) {
+  if (mode_ != Mode::kOpen) {
+    return;
+  }
+  closed_ = true;
+  ahead_.reset();
+  mode_ = Mode::kRecalling;
+  for (Seat& seat : seats_) {
+    if (!seat.lost && seat.recall_out == 0 && seat.outstanding > 0) {
+      recall(seat, now, out);
+    }
+  }
+}
+
+void PhaseRun::abort(Instant now, std::vector<Command>& out) {
+  if (mode_ == Mode::kAborting) {
+    return;
+  }
+  closed_ = true;
+  ahead_.reset();
+  mode_ = Mode::kAborting;
+  drain_all(now, out);
+}
+
+void PhaseRun::drain_all(Instant now, std::vector<Command>& out) {
+  for (Seat& seat : seats_) {
+    if (!seat.lost && !seat.drain_sent) {
+      seat.drain_sent = true;
+      seat.asked_at = now;
+      out.emplace_back(Send{seat.agent, wire::Drain{phase_}});
+    }
+  }
+}
+
+// Commands above the highest started one are dropped: they were never issued and never will be.
+void PhaseRun::trim() {
+  while (!returned_.empty() && returned_.rbegin()->first + 1 == end_) {
+    returned_.erase(std::prev(returned_.end()));
+    --end_;
+  }
+  last_due_ = {};
+  for (const auto& [seq, held] : out_) {
+    last_due_ = std::max(last_due_, held.command.due_offset);
+  }
+  for (const auto& [seq, command] : returned_) {
+    last_due_ = std::max(last_due_, command.due_offset);
+  }
+}
+
+void PhaseRun::give_up_holes(const char* why) {
+  for (const auto& [seq, command] : returned_) {
+    missing_.emplace(seq, Missing{phase_, seq, {}, why});
+  }
+  never_issued_ += returned_.size();
+  returned_.clear();
+}
+
+// An agent that says it is done and whose batches are all here has no record of what is left.
+void PhaseRun::close_drained_seats(Instant now) {
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    Seat& seat = seats_[i];
+    if (!seat.lost && seat.drained && seat.batch_stored >= seat.drained->last_batch &&
+        seat.outstanding > 0) {
+      close_seat(i, "the agent ended the phase without a record of it");
+    }
+    if (seat.outstanding > seat.records_lost && seat.recall_out == 0) {
+      seat.asked_at = now;  // it is not asked for anything but to go on
+    }
+  }
+}
+
+bool PhaseRun::ready_to_drain(Instant now) const {
+  const bool all_started =
+      std::all_of(seats_.begin(), seats_.end(),
+                  [](const Seat& seat) { return seat.lost || queued(seat) == 0; });
+  return all_started && !recall_pending() && (!timed() || now >= start_at_ + last_due_);
+}
+
+void PhaseRun::advance(Instant now, std::vector<Command>& out) {
+  if (mode_ == Mode::kRecalling && !recall_pending()) {
+    trim();
+    one_for_one_ = true;
+    mode_ = Mode::kFilling;
+  }
+  if (mode_ == Mode::kOpen || mode_ == Mode::kFilling) {
+    lease_more(now, out);
+    const bool nobody = std::none_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
+      return !seat.lost && !seat.leaving && seat.slots > 0;
+    });
+    if (nobody && mode_ == Mode::kFilling) {
+      give_up_holes("never issued: no agent with slots was left");
+    }
+    if (supply_empty() && !balance_tail(now, out) && ready_to_drain(now)) {
+      mode_ = Mode::kDraining;
+      drain_all(now, out);
+    }
+  }
+  close_drained_seats(now);
+  if (mode_ == Mode::kAborting && std::all_of(seats_.begin(), seats_.end(), seat_closed)) {
+    trim();
+    give_up_holes("never issued: the run was aborted");
+  }
+}
+
+bool PhaseRun::over() const {
+  return mode_ >= Mode::kDraining && returned_.empty() &&
+         std::all_of(seats_.begin(), seats_.end(), seat_closed);
+}
+
+const Seat* PhaseRun::overdue(Instant now, Duration limit) const {
+  for (const Seat& seat : seats_) {
+    const bool owes = seat.recall_out != 0 || (seat.drain_sent && !seat.drained);
+    if (!seat.lost && owes && now > seat.asked_at + limit) {
+      return &seat;
+    }
+  }
+  return nullptr;
+}
+
+PhaseTotals PhaseRun::totals() const {
+  PhaseTotals totals = totals_;
+  totals.prefix = end_;
+  for (const auto& [seq, missing] : missing_) {
+    totals.missing.push_back(missing);
+  }
+  return totals;
+}
+
+}  // namespace tutti::conduct

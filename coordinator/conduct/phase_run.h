@@ -1,0 +1,153 @@
+#pragma once
+
+// PhaseRun: who is to issue what, for one phase. It draws commands from the Schedule, leases them,
+// keeps for every command in an agent's hands who has it, takes back what was never started, and
+// knows when the phase is over. Its promise: at the end the commands that were issued, or are named
+// missing, are exactly the first prefix_end() of the schedule, none of them given to two agents
+// that both might have started it.
+//   open ──(all drawn, nothing queued)──────────────────────────┐
+//    └─(stop)─> recalling ─(all answered)─> filling ─(no hole)──┴─> draining ─> over
+//    any ─(abort)─> aborting ─> over
+// Pure: `now` and the link's delay are arguments. Owned by the RunMachine.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/time.h"
+#include "common/plan/deal.h"
+#include "common/plan/schedule.h"
+#include "coordinator/conduct/prefetch.h"
+#include "coordinator/conduct/run_events.h"
+
+namespace tutti::conduct {
+
+// One agent's part in the phase; what a live view shows.
+struct Seat {
+  AgentKey agent = 0;
+  std::string name;
+  std::uint32_t slots = 0;
+
+  bool lost = false;
+  bool leaving = false;  // gave its commands back unasked: it gets no more
+  std::uint64_t leased = 0;        // commands given, returned ones not counted
+  std::uint64_t outstanding = 0;   // of those, without a record yet
+  std::uint64_t records_lost = 0;  // of those, never to have one, by the agent's own count
+  base::Duration delay = base::Duration::millis(30);  // completion to replacement
+  std::uint32_t recall_out = 0;    // number of the unanswered recall; 0: none
+  base::Instant asked_at{};        // when an answer became due: to the recall, or to Drain
+  bool drain_sent = false;
+  std::optional<wire::Drained> drained;
+  std::uint64_t batch_stored = 0;
+
+  // Slots taken and commands queued, as far as the records tell: the agent is never fuller.
+  std::uint64_t load() const { return outstanding - std::min(outstanding, records_lost); }
+};
+
+class PhaseRun {
+ public:
+  enum class Mode : std::uint8_t { kOpen, kRecalling, kFilling, kDraining, kAborting };
+
+  static constexpr std::size_t kLeaseMax = 4096;            // commands of one message
+  static constexpr std::uint64_t kTimedQueueMax = 65'536;   // of one agent
+  static constexpr base::Duration kHorizon = base::Duration::seconds(2);  // timed leases go ahead
+  static constexpr std::uint32_t kTailRecallsMax = 4;       // rounds
+
+  // `seats` in name order: agent, name, slots.
+  PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector<Seat> seats,
+           std::int64_t prefetch);
+
+  void start(base::Instant start_at) { start_at_ = start_at; }
+  void set_delay(AgentKey agent, base::Duration delay);
+
+  // Facts. Those that make no sense are counted in strays() and change nothing.
+  void batch_stored(AgentKey agent, std::uint64_t batch);
+  void record_stored(AgentKey agent, const StoredRecord& record, base::Instant now);
+  void records_lost(AgentKey agent, std::uint64_t of_this_phase);
+  void recalled(AgentKey agent, const wire::Recalled& message);
+  void drained(AgentKey agent, const wire::Drained& message);
+  void lose(AgentKey agent, const std::string& why);
+
+  // Ends issuing: what is issued becomes an exact prefix. Does nothing once issuing has ended.
+  void stop_issuing(base::Instant now, std::vector<Command>& out);
+  // Gives up: whatever the agents have not started is never issued. The caller sends Abort.
+  void abort(base::Instant now, std::vector<Command>& out);
+  // After any of the above, and with time: leases, recalls, drains.
+  void advance(base::Instant now, std::vector<Command>& out);
+
+  Mode mode() const { return mode_; }
+  bool issuing() const { return mode_ < Mode::kDraining; }
+  bool stopped() const { return closed_; }  // before the schedule's end
+  bool over() const;
+  // The first living agent that owes an answer for longer than `limit`; null when none.
+  const Seat* overdue(base::Instant now, base::Duration limit) const;
+
+  std::uint32_t phase() const { return phase_; }
+  base::Instant start_at() const { return start_at_; }
+  const plan::PhaseSpec& spec() const { return schedule_.spec(); }
+  const std::vector<Seat>& seats() const { return seats_; }
+  std::uint64_t outstanding() const { return out_.size(); }
+  base::Seq prefix_end() const { return end_; }
+  // Queries of the prefix that some agent was given for good: all but the holes given up.
+  base::Seq issued() const { return end_ - never_issued_; }
+  std::uint64_t recorded() const { return totals_.ok + totals_.failed + totals_.cancelled; }
+  std::uint64_t failed() const { return totals_.failed; }
+  std::uint64_t strays() const { return strays_; }
+  std::uint32_t tail_recalls() const { return tail_recalls_; }
+  std::uint64_t prefetch_depth(std::size_t seat, base::Instant now) const;
+  // Final once over().
+  PhaseTotals totals() const;
+
+ private:
+  struct Out {
+    base::IssueCommand command;
+    std::size_t seat = 0;
+  };
+
+  std::size_t seat_of(AgentKey agent) const;  // kNobody when unknown
+  const base::IssueCommand* peek(base::Instant now);
+  base::IssueCommand take();
+  std::uint64_t room(const Seat& seat, std::uint64_t depth) const;
+  std::size_t choose(const base::IssueCommand& command, const std::vector<std::uint64_t>& room) const;
+  void lease_more(base::Instant now, std::vector<Command>& out);
+  bool supply_empty() const;
+  bool balance_tail(base::Instant now, std::vector<Command>& out);
+  void recall(Seat& seat, base::Instant now, std::vector<Command>& out);
+  void drain_all(base::Instant now, std::vector<Command>& out);
+  void trim();
+  void give_up_holes(const char* why);
+  void close_seat(std::size_t seat, const std::string& why);
+  void close_drained_seats(base::Instant now);
+  bool recall_pending() const;
+  bool ready_to_drain(base::Instant now) const;
+  bool timed() const { return schedule_.pacing() == base::Pacing::kTimed; }
+
+  std::uint32_t phase_;
+  plan::Schedule schedule_;
+  std::vector<Seat> seats_;
+  std::vector<Prefetch> prefetch_;
+  std::unordered_map<AgentKey, std::size_t> index_;
+  std::optional<plan::Dealer> dealer_;  // timed pacing
+  base::Instant start_at_ = base::kFarFuture;
+
+  Mode mode_ = Mode::kOpen;
+  bool closed_ = false;       // nothing more is drawn
+  bool one_for_one_ = false;  // no queues at agents any more
+  std::optional<base::IssueCommand> ahead_;  // drawn from the schedule, not yet ours to count
+  base::Seq end_ = 0;                        // commands taken from the schedule: [0, end_)
+  std::map<base::Seq, base::IssueCommand> returned_;
+  std::unordered_map<base::Seq, Out> out_;
+  std::map<base::Seq, Missing> missing_;
+  base::Duration last_due_{};
+  std::uint64_t never_issued_ = 0;
+  std::uint32_t recalls_ = 0;
+  std::uint32_t tail_recalls_ = 0;
+  base::Instant next_tail_recall_{};
+  PhaseTotals totals_;
+  std::uint64_t strays_ = 0;
+};
+
+}  // namespace tutti::conduct

@@ -1,0 +1,292 @@
+#include "coordinator/conduct/prepare.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/data/request_url.h"
+#include "common/plan/count.h"
+#include "common/plan/salts.h"
+#include "common/spec/redact.h"
+#include "common/text/json_read.h"
+
+namespace tutti::conduct {
+namespace {
+
+using base::ExitCode;
+
+base::Pacing pacing_of(spec::Pattern pattern) {
+  switch (pattern) {
+    case spec::Pattern::kMaxThroughput:
+      return base::Pacing::kBurst;
+    case spec::Pattern::kPoisson:
+      return base::Pacing::kTimed;
+    case spec::Pattern::kConcurrency:
+      break;
+  }
+  return base::Pacing::kClosedLoop;
+}
+
+std::optional<base::Duration> seconds(const std::optional<double>& s) {
+  return s ? std::optional(base::Duration::from_seconds(*s)) : std::nullopt;
+}
+
+base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Config& config) {
+  const spec::DatasetSpec* found = nullptr;
+  for (const auto& dataset : config.datasets) {
+    if (dataset.type != spec::DatasetType::kPerformance) {
+      continue;
+    }
+    if (found != nullptr) {
+      return base::fail(ExitCode::kInput, "Multiple performance datasets not supported: keep one");
+    }
+    found = &dataset;
+  }
+  if (found == nullptr) {
+    return base::fail(ExitCode::kInput,
+                      "At least one performance dataset required: add `datasets: [{path: …}]` or "
+                      "--dataset PATH");
+  }
+  return found;
+}
+
+base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::ApiType api) {
+  data::DatasetRequest request;
+  request.path = wanted.path.value_or("");
+  request.format = wanted.format.value_or("");
+  request.parser = wanted.parser;
+  request.api = api;
+  if (wanted.samples) {
+    request.samples = static_cast<std::uint64_t>(*wanted.samples);
+  }
+  if (!std::filesystem::exists(request.path)) {
+    return base::fail(ExitCode::kInput, fmt::format("Dataset file not found: {}", request.path));
+  }
+  auto loaded = data::load_dataset(request);
+  if (!loaded) {
+    return base::fail(ExitCode::kSetup,
+                      "Failed to load dataset:\n" + spec::to_text(loaded.error()));
+  }
+  return std::move(*loaded);
+}
+
+text::JsonValue json_of(const spec::WholeNumber& number) {
+  return number.negative ? text::JsonValue::of_int(-static_cast<std::int64_t>(number.magnitude))
+                         : text::JsonValue::of_uint(number.magnitude);
+}
+
+base::Result<data::BodyParams> body_params(const spec::Config& config,
+                                           const spec::DatasetSpec& dataset) {
+  const spec::ModelParams& model = dataset.model_params;
+  data::BodyParams params;
+  params.api = config.endpoint_config.api_type;
+  params.model = config.model_params.name;
+  params.stream = config.model_params.streaming == spec::Streaming::kOn;
+  params.include_usage =
+      params.stream && config.distributed.token_source == spec::TokenSource::kUsage;
+  params.max_tokens = model.max_new_tokens;
+  params.min_tokens = model.min_new_tokens;
+  params.skip_special_tokens = model.skip_special_tokens;
+  params.temperature = model.temperature;
+  if (model.seed) {
+    params.seed = json_of(*model.seed);
+  }
+  params.top_p = model.top_p;
+  params.top_k = model.top_k;
+  params.repetition_penalty = model.repetition_penalty;
+  params.presence_penalty = model.presence_penalty;
+  params.frequency_penalty = model.frequency_penalty;
+  if (!model.chat_template_kwargs.is_null()) {
+    auto kwargs = text::read_json(spec::to_json(model.chat_template_kwargs));
+    if (!kwargs) {
+      return base::fail(ExitCode::kInput, "model_params.chat_template_kwargs cannot be sent as JSON");
+    }
+    params.chat_template_kwargs = std::move(*kwargs);
+  }
+  return params;
+}
+
+// The part that warm-up and performance share.
+plan::PhaseSpec pattern_spec(const spec::Config& config, std::uint32_t rows) {
+  plan::PhaseSpec out;
+  out.pacing = pacing_of(config.settings.load_pattern.type);
+  out.dataset_rows = rows;
+  out.target_qps = config.settings.load_pattern.target_qps.value_or(0);
+  out.concurrency =
+      static_cast<std::uint32_t>(config.settings.load_pattern.target_concurrency.value_or(0));
+  return out;
+}
+
+base::Result<PhaseInput> warmup_phase(const spec::Config& config, std::uint32_t rows) {
+  const spec::Warmup& warmup = config.settings.warmup;
+  const auto seeds = plan::warmup_seeds(warmup.warmup_random_seed);
+  if (!seeds) {
+    return tl::unexpected(seeds.error());
+  }
+  PhaseInput phase;
+  phase.name = "warmup";
+  phase.spec = pattern_spec(config, rows);
+  phase.spec.kind = base::PhaseKind::kWarmup;
+  phase.spec.total =
+      warmup.n_requests ? static_cast<base::Seq>(*warmup.n_requests) : std::max(1U, rows);
+  phase.spec.order_seed = seeds->order;
+  phase.spec.gap_seed = seeds->gaps;
+  phase.spec.salted = warmup.salt;
+  phase.spec.salt_seed = seeds->salts;
+  phase.drain_timeout = seconds(config.settings.timeouts.warmup_drain_timeout_s);
+  return phase;
+}
+
+base::Result<PhaseInput> performance_phase(const spec::Config& config, std::uint32_t rows) {
+  const spec::Runtime& runtime = config.settings.runtime;
+  plan::CountSpec count;
+  count.dataset_rows = rows;
+  if (runtime.n_samples_to_issue) {
+    count.asked = static_cast<std::uint64_t>(*runtime.n_samples_to_issue);
+  }
+  if (config.settings.load_pattern.type == spec::Pattern::kPoisson) {
+    count.target_qps = config.settings.load_pattern.target_qps;
+    count.min_issue_ms = runtime.min_issue_duration_ms;
+  }
+  const auto total = plan::total_samples(count);
+  if (!total) {
+    return tl::unexpected(total.error());
+  }
+  PhaseInput phase;
+  phase.name = "performance";
+  phase.spec = pattern_spec(config, rows);
+  phase.spec.kind = base::PhaseKind::kPerformance;
+  phase.spec.total = *total;
+  phase.spec.order_seed = runtime.dataloader_random_seed;
+  phase.spec.gap_seed = runtime.scheduler_random_seed;
+  if (runtime.max_issue_duration_ms) {
+    phase.issue_cap = base::Duration::millis(*runtime.max_issue_duration_ms);
+  }
+  phase.drain_timeout = seconds(config.settings.timeouts.performance_drain_timeout_s);
+  return phase;
+}
+
+base::Status add_phases(const spec::Config& config, RunInput& input) {
+  const auto rows = static_cast<std::uint32_t>(input.dataset.rows.size());
+  if (config.settings.warmup.enabled) {
+    if (config.settings.warmup.salt) {
+      if (auto status = data::check_saltable(input.dataset); !status) {
+        return status;
+      }
+    } else {
+      input.notes.emplace_back(
+          "warm-up without salt: the server's prefix cache will know the measured prompts");
+    }
+    auto phase = warmup_phase(config, rows);
+    if (!phase) {
+      return tl::unexpected(phase.error());
+    }
+    input.phases.push_back(std::move(*phase));
+  }
+  auto phase = performance_phase(config, rows);
+  if (!phase) {
+    return tl::unexpected(phase.error());
+  }
+  input.phases.push_back(std::move(*phase));
+  for (const auto& each : input.phases) {
+    if (const auto problems = plan::check(each.spec); !problems.empty()) {
+      return base::fail(ExitCode::kInput,
+                        fmt::format("the {} phase cannot be scheduled:\n{}", each.name,
+                                    spec::to_text(problems)));
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> count_or_automatic(std::int64_t value) {
+  return value < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(value));
+}
+
+}  // namespace
+
+wire::TargetSpec target_of(const spec::Config& config) {
+  wire::TargetSpec target;
+  const auto& endpoint = config.endpoint_config;
+  for (const auto& url : endpoint.endpoints) {
+    target.urls.push_back(data::request_url(url, endpoint.api_type));
+  }
+  target.api = endpoint.api_type;
+  target.streaming = config.model_params.streaming == spec::Streaming::kOn;
+  target.stamp_every_chunk = target.streaming && config.settings.client.stream_all_chunks;
+  if (endpoint.api_key && !endpoint.api_key->empty()) {
+    target.headers.push_back({"Authorization", "Bearer " + *endpoint.api_key});
+  }
+  target.headers.push_back({"Content-Type", "application/json"});
+  target.headers.push_back({"Accept", target.streaming ? "text/event-stream" : "application/json"});
+  target.verify_tls = !config.settings.client.insecure;
+  target.balance = config.distributed.balance;
+  target.connect_timeout = base::Duration::from_seconds(config.distributed.connect_timeout_s);
+  target.request_timeout =
+      base::Duration::from_seconds(config.distributed.request_timeout_s.value_or(0));
+  target.idle_connection_max = base::Duration::from_seconds(config.settings.client.max_idle_time);
+  return target;
+}
+
+base::Result<data::BodySet> write_bodies(const data::Dataset& dataset,
+                                         const data::BodyParams& params, const std::string& path) {
+  auto writer = data::BodySetWriter::create(path);
+  if (!writer) {
+    return tl::unexpected(writer.error());
+  }
+  data::RenderedBody body;
+  for (std::size_t i = 0; i < dataset.rows.size(); ++i) {
+    data::render_body(dataset.rows[i], params, body);
+    if (auto status = writer->add(body.bytes, body.splice); !status) {
+      return base::fail(status.error().code,
+                        fmt::format("{}: {}", dataset.where(i), status.error().message));
+    }
+  }
+  const auto info = writer->finish();
+  if (!info) {
+    return tl::unexpected(info.error());
+  }
+  return data::BodySet::open(path, info->hash);
+}
+
+base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder) {
+  const spec::Config& config = order.config;
+  const auto wanted = performance_dataset(config);
+  if (!wanted) {
+    return tl::unexpected(wanted.error());
+  }
+  RunInput input;
+  auto dataset = read_dataset(**wanted, config.endpoint_config.api_type);
+  if (!dataset) {
+    return tl::unexpected(dataset.error());
+  }
+  input.dataset = std::move(*dataset);
+  input.notes = input.dataset.notes;
+  for (const auto& url : config.endpoint_config.endpoints) {
+    if (data::doubles_version(url)) {
+      input.notes.push_back(fmt::format(
+          "endpoint {} ends in /v1 and will be asked at …/v1/v1/…: give the server's root",
+          spec::redact_url(url)));
+    }
+  }
+  if (auto status = add_phases(config, input); !status) {
+    return tl::unexpected(status.error());
+  }
+  const auto params = body_params(config, **wanted);
+  if (!params) {
+    return tl::unexpected(params.error());
+  }
+  input.bodies_path = folder + "/.bodies";
+  auto bodies = write_bodies(input.dataset, *params, input.bodies_path);
+  if (!bodies) {
+    return tl::unexpected(bodies.error());
+  }
+  input.bodies = std::move(*bodies);
+  input.target = target_of(config);
+  input.connections_max = count_or_automatic(config.settings.client.max_connections);
+  input.connections_warm = count_or_automatic(config.settings.client.warmup_connections);
+  return input;
+}
+
+}  // namespace tutti::conduct

@@ -1,0 +1,50 @@
+#pragma once
+
+// From an order (config and mode) to everything a run needs before the first agent joins: the data set
+// read and checked, bodies rendered, the phases with their schedules' specs, what to talk to. Untimed;
+// reads files, writes one (the body set). All that can be wrong with the input is found here.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/data/body_set.h"
+#include "common/data/dataset.h"
+#include "common/data/request_body.h"
+#include "common/plan/schedule.h"
+#include "common/spec/flags.h"
+#include "common/wire/messages.h"
+
+namespace tutti::conduct {
+
+struct PhaseInput {
+  std::string name;
+  plan::PhaseSpec spec;
+  std::optional<base::Duration> issue_cap;
+  std::optional<base::Duration> drain_timeout;
+};
+
+struct RunInput {
+  data::Dataset dataset;
+  data::BodySet bodies;
+  std::string bodies_path;  // to be removed when the run is over
+  std::vector<PhaseInput> phases;
+  wire::TargetSpec target;
+  std::optional<std::uint64_t> connections_max;   // over all agents; nothing: as many as fit
+  std::optional<std::uint64_t> connections_warm;  // over all agents; nothing: as many as slots
+  std::vector<std::string> notes;                 // for the log
+};
+
+// `folder` is the run folder; it exists. Errors carry the exit code of the reference's table.
+base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder);
+
+// The target alone, for a run of one prompt (`probe`).
+wire::TargetSpec target_of(const spec::Config& config);
+
+// Renders every row into `path`.
+base::Result<data::BodySet> write_bodies(const data::Dataset& dataset, const data::BodyParams& params,
+                                         const std::string& path);
+
+}  // namespace tutti::conduct

@@ -1,0 +1,431 @@
+#include "coordinator/conduct/run_host.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/data/body_transfer.h"
+
+namespace tutti::conduct {
+namespace {
+
+constexpr base::Duration kClosePatience = base::Duration::seconds(2);
+constexpr int kLocalAgentsPatienceMs = 3000;
+
+void log_notice(const Notice& notice) {
+  switch (notice.level) {
+    case NoticeLevel::kInfo:
+      base::log_info("conduct", notice.text);
+      return;
+    case NoticeLevel::kWarning:
+      base::log_warning("conduct", notice.text);
+      return;
+    case NoticeLevel::kError:
+      base::log_error("conduct", notice.text);
+      return;
+  }
+}
+
+class RunHost {
+ public:
+  RunHost(HostSettings settings, const base::Clock& clock, sys::StopSignals& signals,
+          ledger::Ledger ledger)
+      : settings_(std::move(settings)),
+        clock_(clock),
+        signals_(signals),
+        machine_(settings_.plan),
+        terminal_(stdout),
+        ledger_(std::move(ledger)) {}
+
+  ~RunHost() {
+    if (!private_folder_.empty()) {
+      std::error_code ignored;
+      std::filesystem::remove_all(private_folder_, ignored);
+    }
+  }
+  RunHost(const RunHost&) = delete;
+  RunHost& operator=(const RunHost&) = delete;
+
+  base::Status begin();
+  RunOutcome run();
+
+ private:
+  struct Shipping {
+    AgentKey agent = 0;
+    std::size_t offset = 0;
+  };
+
+  void turn();
+  void feed(const Event& event);
+  void perform(Command&& command);
+  void take(const PeerEvent& event);
+  void take_batch(AgentKey agent, const wire::RecordBatch& batch);
+  void take_progress(AgentKey agent, const wire::Progress& progress);
+  void take_signals();
+  void watch_children();
+  void ship_bodies();
+  void begin_phase(const PhaseStarted& started);
+  void draw();
+  std::vector<report::AgentFacts> agent_facts(base::Instant ended_at);
+
+  HostSettings settings_;
+  const base::Clock& clock_;
+  sys::StopSignals& signals_;
+  RunMachine machine_;
+  console::Terminal terminal_;
+  ledger::Ledger ledger_;
+  std::unique_ptr<Peers> peers_;
+  LocalAgents local_;
+  std::string private_folder_;  // of the ipc socket
+
+  base::Instant now_{};
+  bool finished_ = false;
+  std::uint32_t signals_seen_ = 0;
+  std::vector<Command> commands_;
+  std::vector<PeerEvent> arrivals_;
+  std::vector<Shipping> shipping_;
+  std::map<AgentKey, std::uint32_t> numbers_;  // as told in Welcome
+  std::map<AgentKey, std::size_t> rows_;       // in the live view
+  std::map<AgentKey, report::AgentHealth> health_;
+  std::map<AgentKey, std::uint32_t> performance_slots_;
+  std::unique_ptr<console::LiveView> view_;
+  std::vector<report::PhaseFacts> phases_;
+  base::Instant started_at_{};
+  bool interrupted_by_user_ = false;
+};
+
+base::Status RunHost::begin() {
+  now_ = clock_.mono();
+  PeerSettings peers;
+  peers.dial = settings_.dial;
+  if (settings_.listen) {
+    peers.listen.push_back(*settings_.listen);
+  }
+  if (settings_.local_agents > 0) {
+    // Socket paths are short (108 bytes), run folders need not be.
+    private_folder_ = fmt::format("{}/tutti-{}-{}", std::filesystem::temp_directory_path().string(),
+                                  getpid(), settings_.plan.run.hex().substr(0, 8));
+    std::error_code error;
+    std::filesystem::create_directory(private_folder_, error);
+    std::filesystem::permissions(private_folder_, std::filesystem::perms::owner_all, error);
+    if (error) {
+      return base::fail(base::ExitCode::kSetup,
+                        fmt::format("{}: {}; set TMPDIR to a folder that can be written",
+                                    private_folder_, error.message()));
+    }
+    peers.listen.push_back("ipc://" + private_folder_ + "/agents");
+  }
+  peers.sockets.insecure = settings_.insecure;
+  peers.link.heartbeat = settings_.plan.heartbeat;
+  peers.link.lost_after = settings_.plan.lost_after;
+  peers.dial_patience = settings_.plan.timeouts.gather;
+  auto opened = Peers::open(std::move(peers), now_);
+  if (!opened) {
+    return tl::unexpected(opened.error());
+  }
+  peers_ = std::move(*opened);
+  for (const auto& endpoint : peers_->listening()) {
+    if (endpoint.rfind("tcp://", 0) == 0) {
+      base::log_info("conduct", fmt::format("listening for agents at {}", endpoint));
+    }
+  }
+  for (std::size_t i = 0; i < settings_.dial.size(); ++i) {
+    base::log_info("conduct", "dialling agent at " + settings_.dial[i]);
+  }
+  if (settings_.local_agents > 0) {
+    const std::string logs = settings_.folder + "/logs";
+    std::error_code error;
+    std::filesystem::create_directories(logs, error);
+    return local_.start(settings_.local_agents, "ipc://" + private_folder_ + "/agents",
+                        settings_.workers, logs);
+  }
+  return {};
+}
+
+RunOutcome RunHost::run() {
+  started_at_ = now_;
+  const std::int64_t started_wall_ns = clock_.wall_unix_ns();
+  peers_->announce_dialled(arrivals_);
+  feed(Tick{});
+  while (!finished_ || !peers_->all_closed()) {
+    turn();
+  }
+  if (view_ != nullptr) {
+    terminal_.finish(*view_, now_);
+  }
+  local_.stop(kLocalAgentsPatienceMs);
+  const base::Instant ended_at = clock_.mono();
+  std::vector<report::AgentFacts> agents = agent_facts(ended_at);
+  return RunOutcome{machine_.outcome(), std::move(phases_),    std::move(agents),  started_at_,
+                    ended_at,           started_wall_ns,       interrupted_by_user_, std::move(ledger_)};
+}
+
+// One turn: everything that arrived, then time, then what is due on the wire, then sleep.
+void RunHost::turn() {
+  now_ = clock_.mono();
+  peers_->receive(now_, arrivals_);
+  for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+    take(arrivals_[i]);
+  }
+  arrivals_.clear();
+  take_signals();
+  watch_children();
+  if (now_ >= machine_.next_tick()) {
+    feed(Tick{});
+  }
+  ship_bodies();
+  peers_->poll(now_, arrivals_);
+  draw();
+  if (!arrivals_.empty()) {
+    return;  // losses are events like any other: take them before sleeping
+  }
+  std::vector<wire::WaitFd> fds{{signals_.fd(), false}};
+  base::Instant until = std::min(peers_->next_deadline(), machine_.next_tick());
+  if (!shipping_.empty()) {
+    until = std::min(until, now_ + base::Duration::millis(1));
+  }
+  peers_->wait(now_, until, fds);
+}
+
+void RunHost::feed(const Event& event) {
+  commands_.clear();
+  machine_.step(event, now_, commands_);
+  for (auto& command : commands_) {
+    perform(std::move(command));
+  }
+}
+
+void RunHost::perform(Command&& command) {
+  if (auto* send = std::get_if<Send>(&command)) {
+    if (const auto* welcome = std::get_if<wire::Welcome>(&send->message)) {
+      numbers_[send->agent] = welcome->agent;
+    }
+    peers_->send(send->agent, send->message, now_);
+  } else if (const auto* ship = std::get_if<ShipBodies>(&command)) {
+    shipping_.push_back(Shipping{ship->agent, 0});
+  } else if (const auto* close = std::get_if<Close>(&command)) {
+    peers_->close(close->agent, now_, kClosePatience);
+  } else if (const auto* started = std::get_if<PhaseStarted>(&command)) {
+    begin_phase(*started);
+  } else if (const auto* issuing = std::get_if<PhaseIssuingEnded>(&command)) {
+    if (!issuing->reason.empty()) {
+      base::log_info("conduct", issuing->reason);
+    }
+  } else if (const auto* ended = std::get_if<PhaseEnded>(&command)) {
+    if (ended->phase < phases_.size()) {
+      phases_[ended->phase].stop_at = ended->at;
+      phases_[ended->phase].issued = ended->totals.prefix;
+    }
+  } else if (const auto* notice = std::get_if<Notice>(&command)) {
+    log_notice(*notice);
+  } else if (std::holds_alternative<Finish>(command)) {
+    finished_ = true;
+    peers_->close_all(now_, kClosePatience);
+  }
+}
+
+void RunHost::take(const PeerEvent& event) {
+  if (const auto* joined = std::get_if<PeerJoined>(&event)) {
+    feed(*joined);
+    return;
+  }
+  if (const auto* lost = std::get_if<PeerLost>(&event)) {
+    if (view_ != nullptr && rows_.count(lost->agent) != 0) {
+      view_->note_lost(rows_[lost->agent]);
+    }
+    feed(*lost);
+    return;
+  }
+  const auto& arrival = std::get<Arrival>(event);
+  if (const auto* batch = std::get_if<wire::RecordBatch>(&arrival.message)) {
+    take_batch(arrival.agent, *batch);
+    return;
+  }
+  if (const auto* progress = std::get_if<wire::Progress>(&arrival.message)) {
+    take_progress(arrival.agent, *progress);
+  }
+  feed(MessageFrom{arrival.agent, arrival.message});
+}
+
+void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
+  const auto number = numbers_.find(agent);
+  if (number == numbers_.end()) {
+    base::log_warning("conduct", "records from an agent that has not joined: ignored");
+    return;
+  }
+  const auto accepted = ledger_.accept(number->second, batch);
+  if (!accepted) {
+    // Not acknowledged: the agent keeps it in its spool.
+    feed(StopAsked{StopKind::kWatchdog, "records cannot be stored: " + accepted.error().message});
+    return;
+  }
+  RecordsStored stored{agent, batch.number, {}};
+  stored.records.reserve(accepted->fresh.size());
+  std::uint64_t failed = 0;
+  for (const auto& record : accepted->fresh) {
+    failed += record.outcome == wire::Outcome::kOk ? 0 : 1;
+    stored.records.push_back(
+        StoredRecord{static_cast<std::uint16_t>(record.phase), record.seq, record.outcome});
+  }
+  if (view_ != nullptr) {
+    view_->note_stored(accepted->fresh.size(), failed);
+  }
+  feed(stored);
+}
+
+void RunHost::take_progress(AgentKey agent, const wire::Progress& progress) {
+  health_[agent].see(progress.health);
+  const auto row = rows_.find(agent);
+  if (view_ != nullptr && row != rows_.end() && machine_.phase() != nullptr &&
+      machine_.phase()->phase() == progress.phase) {
+    view_->note_progress(row->second, progress, now_);
+  }
+}
+
+// The first asks for an orderly stop, the second cancels what is in flight, the third leaves.
+void RunHost::take_signals() {
+  while (const auto signal = signals_.take()) {
+    ++signals_seen_;
+    interrupted_by_user_ = true;
+    const char* name = *signal == SIGINT ? "SIGINT" : "SIGTERM";
+    if (signals_seen_ >= 3) {
+      local_.kill_now();
+      _exit(static_cast<int>(base::ExitCode::kInterrupted));
+    }
+    base::log_warning("conduct",
+                      signals_seen_ == 1
+                          ? fmt::format("{}: issuing stops, what is in flight may end; again to "
+                                        "cancel it",
+                                        name)
+                          : fmt::format("{} again: cancelling what is in flight", name));
+    feed(StopAsked{StopKind::kInterrupt, name});
+  }
+}
+
+void RunHost::watch_children() {
+  if (finished_ || !local_.any()) {
+    return;
+  }
+  for (const auto& end : local_.reap()) {
+    base::log_error("conduct", fmt::format("agent {} ended: {}; see {}/logs/{}.log", end.name,
+                                           end.how, settings_.folder, end.name));
+    for (const auto* agent : machine_.roster().by_name()) {
+      if (agent->name() == end.name && !agent->lost) {
+        feed(PeerLost{agent->key, "its process ended: " + end.how});
+        return watch_children();  // the roster changed under us
+      }
+    }
+    if (machine_.state() == RunState::kGathering) {
+      feed(StopAsked{StopKind::kWatchdog,
+                     fmt::format("agent {} could not start: {}", end.name, end.how)});
+    }
+  }
+}
+
+void RunHost::ship_bodies() {
+  const std::string_view file = settings_.bodies->file();
+  for (auto at = shipping_.begin(); at != shipping_.end();) {
+    while (at->offset < file.size() && peers_->can_send(at->agent, data::kSliceBytes)) {
+      const std::string_view slice = file.substr(at->offset, data::kSliceBytes);
+      wire::BodyChunk chunk;
+      chunk.offset = at->offset;
+      chunk.compressed = data::compress_slice(slice);
+      chunk.last = at->offset + slice.size() == file.size();
+      peers_->send(at->agent, chunk, now_);
+      at->offset += slice.size();
+    }
+    const bool gone = !machine_.roster().alive(at->agent);
+    at = gone || at->offset >= file.size() ? shipping_.erase(at) : at + 1;
+  }
+}
+
+void RunHost::begin_phase(const PhaseStarted& started) {
+  const RunPhase& phase = settings_.plan.phases[started.phase];
+  report::PhaseFacts facts;
+  facts.name = phase.name;
+  facts.kind = phase.schedule.kind;
+  facts.start_at = started.start_at;
+  phases_.resize(std::max<std::size_t>(phases_.size(), started.phase + 1));
+  phases_[started.phase] = std::move(facts);
+
+  if (view_ == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& [agent, slots] : started.slots) {
+      rows_[agent] = names.size();
+      const auto* known = machine_.roster().find(agent);
+      names.push_back(known == nullptr ? "?" : known->name());
+    }
+    view_ = std::make_unique<console::LiveView>(std::move(names), settings_.frontends);
+  }
+  std::vector<std::uint32_t> targets;
+  for (const auto& [agent, slots] : started.slots) {
+    if (phase.schedule.kind == base::PhaseKind::kPerformance) {
+      performance_slots_[agent] = slots;
+    }
+    targets.push_back(phase.schedule.pacing == base::Pacing::kClosedLoop ? slots : 0);
+  }
+  view_->begin_phase(phase.name, phase.schedule.total, std::move(targets), started.start_at);
+  base::log_info("conduct", fmt::format("phase {}: {} queries", phase.name, phase.schedule.total));
+}
+
+void RunHost::draw() {
+  if (settings_.show_progress && view_ != nullptr && !finished_ && machine_.phase() != nullptr &&
+      now_ >= machine_.phase()->start_at()) {
+    terminal_.draw(*view_, now_);
+  }
+}
+
+std::vector<report::AgentFacts> RunHost::agent_facts(base::Instant ended_at) {
+  std::vector<report::AgentFacts> agents;
+  for (const auto* agent : machine_.roster().by_name()) {
+    agents.resize(std::max<std::size_t>(agents.size(), agent->number + 1));
+    report::AgentFacts& facts = agents[agent->number];
+    facts.name = agent->name();
+    facts.host = agent->hello.host;
+    facts.version = agent->hello.software_version;
+    facts.workers = agent->hello.workers;
+    facts.slots = performance_slots_.count(agent->key) != 0 ? performance_slots_[agent->key] : 0;
+    facts.clock_rtt = agent->clock.rtt_min();
+    facts.lost_at = agent->lost ? agent->lost_at : base::Instant{};
+    facts.health = health_[agent->key];
+    if (agent->clock.exchanges() > 0) {
+      // One map for the whole run, taken in its middle: drift is inside the error there.
+      const auto middle =
+          started_at_ + base::Duration{(ended_at - started_at_).ns / 2};
+      const auto offset = agent->clock.offset_at(middle);
+      ledger_.set_clock(agent->number,
+                        ledger::ClockMap{base::Duration{-offset.value.ns}, offset.error});
+    }
+  }
+  return agents;
+}
+
+}  // namespace
+
+base::Result<RunOutcome> conduct_run(HostSettings settings, const base::Clock& clock,
+                                     sys::StopSignals& signals) {
+  if (const auto problems = check(settings.plan); !problems.empty()) {
+    std::string text = "this run cannot be planned:";
+    for (const auto& problem : problems) {
+      text += fmt::format("\n  {}: {}", problem.field, problem.remedy);
+    }
+    return base::fail(base::ExitCode::kInput, text);
+  }
+  auto ledger = ledger::Ledger::open(settings.folder);
+  if (!ledger) {
+    return tl::unexpected(ledger.error());
+  }
+  RunHost host(std::move(settings), clock, signals, std::move(*ledger));
+  if (auto status = host.begin(); !status) {
+    return tl::unexpected(status.error());
+  }
+  return host.run();
+}
+
+}  // namespace tutti::conduct

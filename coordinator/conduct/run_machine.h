@@ -1,0 +1,166 @@
+#pragma once
+
+// RunMachine: the whole conduct of a run as a step function. It owns the plan, the roster and the
+// running phase; it knows no socket, thread, clock, file or log. The host turns what happens into
+// events, calls step(), and performs the commands in order:
+//   Gathering > Preparing > Armed > Running > Draining > (next phase …) > Merging > Done | Aborted
+// Promises: every run ends in exactly one Finish; what its phases issued is an exact prefix of their
+// schedules; a query without a record is named. An event that makes no sense in the state is
+// counted (illegal()) and changes nothing.
+// Owned by the coordinator's main thread.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/time.h"
+#include "common/plan/stop.h"
+#include "coordinator/conduct/capacity.h"
+#include "coordinator/conduct/phase_run.h"
+#include "coordinator/conduct/run_events.h"
+#include "coordinator/conduct/run_plan.h"
+#include "coordinator/roster/roster.h"
+
+namespace tutti::conduct {
+
+enum class RunState : std::uint8_t {
+  kGathering,
+  kPreparing,
+  kArmed,
+  kRunning,
+  kDraining,
+  kMerging,
+  kDone,
+  kAborted,
+};
+const char* name_of(RunState state);
+
+class RunMachine {
+ public:
+  // An agent batches its records for up to this long (agent/session), and the coordinator's own
+  // turn takes a while; with the round trip they make the delay that prefetch must cover.
+  static constexpr base::Duration kBatchDelay = base::Duration::millis(20);
+  static constexpr base::Duration kOwnDelay = base::Duration::millis(5);
+  static constexpr base::Duration kTickInPhase = base::Duration::millis(20);
+  static constexpr base::Duration kTickOutside = base::Duration::millis(50);
+  static constexpr base::Duration kMergeWaitMax = base::Duration::seconds(1);  // for the last pongs
+
+  // check(plan) must be empty.
+  explicit RunMachine(RunPlan plan);
+
+  // Appends what is to be done.
+  void step(const Event& event, base::Instant now, std::vector<Command>& out);
+  // Send a Tick no later than this.
+  base::Instant next_tick() const;
+
+  RunState state() const { return state_; }
+  bool finished() const { return state_ >= RunState::kDone; }
+  const RunPlan& plan() const { return plan_; }
+  const roster::Roster& roster() const { return roster_; }
+  const PhaseRun* phase() const { return phase_.get(); }  // null before the first
+  const Outcome& outcome() const { return outcome_; }
+  std::uint64_t illegal() const { return illegal_; }
+
+ private:
+  struct Peer {
+    std::string label;
+    bool joined = false;
+    bool ready = false;  // said Prepared
+    bool armed = false;  // said Armed for the running phase
+    AgentShare share{};
+    std::uint64_t lost_before_phase = 0;  // records_lost when the phase began
+    std::uint64_t batch_stored = 0;  // of any phase: batches are numbered through
+    std::size_t pongs_before_merge = 0;
+  };
+
+  void on(const PeerJoined& event);
+  void on(const MessageFrom& event);
+  void on(const PeerLost& event);
+  void on(const RecordsStored& event);
+  void on(const StopAsked& event);
+  void on(const Tick& event);
+
+  void take(AgentKey agent, const wire::Hello& message);
+  void take(AgentKey agent, const wire::ClockPong& message);
+  void take(AgentKey agent, const wire::BodiesWanted& message);
+  void take(AgentKey agent, const wire::Prepared& message);
+  void take(AgentKey agent, const wire::Armed& message);
+  void take(AgentKey agent, const wire::Recalled& message);
+  void take(AgentKey agent, const wire::Drained& message);
+  void take(AgentKey agent, const wire::Progress& message);
+  void take(AgentKey agent, const wire::Goodbye& message);
+  // Whatever an agent never says.
+  template <class Message>
+  void take(AgentKey /*agent*/, const Message& /*message*/) {
+    ++illegal_;
+  }
+
+  // Getting ready (run_machine.cc).
+  void ping();
+  void gather();
+  void prepare_agents();
+  void prepare();
+  void all_prepared();
+  std::string unready_names() const;
+  void abort_setup(base::ExitCode exit, const std::string& reason);
+
+  // Phases (run_machine_phases.cc).
+  void arm_next_phase();
+  void begin_phase(std::uint32_t index);
+  void run_phase();
+  void tell_issuing_end();
+  void judge_phase();
+  void check_answers();
+  void lose_agent(AgentKey agent, const std::string& why);
+  void stop_run(base::ExitCode exit, const std::string& reason, base::Duration grace);
+  void abort_phase(const std::string& reason);
+  void end_phase();
+  void start_merge();
+  void merge();
+  void finish(RunState state);
+  plan::PhaseCounters counters() const;
+  std::uint64_t in_flight() const;
+  plan::PhaseSpec spec_of(std::uint32_t index) const;
+
+  template <class Message>
+  void send(AgentKey agent, Message message) {
+    out_->emplace_back(Send{agent, wire::Message(std::move(message))});
+  }
+  void notice(NoticeLevel level, std::string text) {
+    out_->emplace_back(Notice{level, std::move(text)});
+  }
+  bool in_phase() const { return state_ >= RunState::kArmed && state_ <= RunState::kDraining; }
+
+  RunPlan plan_;
+  roster::Roster roster_;
+  std::map<AgentKey, Peer> peers_;
+  RunState state_ = RunState::kGathering;
+  Outcome outcome_;
+  std::uint64_t illegal_ = 0;
+
+  base::Instant now_{};  // of this step
+  std::vector<Command>* out_ = nullptr;
+  base::Instant began_at_{};
+  base::Instant deadline_ = base::kFarFuture;  // of gathering, preparing, clocks, merging
+  bool clocks_awaited_ = false;
+
+  std::unique_ptr<PhaseRun> phase_;
+  std::unique_ptr<plan::StopRules> phase_rules_;
+  std::uint32_t next_phase_ = 0;
+  // By gap seed: how many gaps capped phases left undrawn that the plan counted on.
+  std::map<std::uint64_t, std::uint64_t> gaps_short_;
+  plan::Decision issuing_end_;    // why issuing ended before the schedule did
+  bool issuing_end_told_ = false;
+  base::Instant in_flight_since_{};
+  base::Instant last_response_at_{};
+  base::Instant draining_since_{};
+  bool stopping_ = false;               // no further phase
+  base::Instant stop_deadline_ = base::kFarFuture;   // then abort
+  bool aborting_ = false;
+  base::Instant abort_deadline_ = base::kFarFuture;  // then give up on who has not drained
+};
+
+}  // namespace tutti::conduct

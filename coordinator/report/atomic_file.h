@@ -1,0 +1,42 @@
+#pragma once
+
+// AtomicFile: a file that appears whole or not at all. Bytes go to a temporary name in the same
+// folder; commit() writes them out, syncs file and folder, and renames. Without commit() the
+// temporary is removed. One owner.
+
+#include <string>
+#include <string_view>
+
+#include "common/base/result.h"
+
+namespace tutti::report {
+
+class AtomicFile {
+ public:
+  // `path`'s folder is created when it is not there.
+  static base::Result<AtomicFile> create(const std::string& path);
+
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  // Write errors are kept and reported by commit().
+  void append(std::string_view bytes);
+  base::Status commit();
+
+ private:
+  AtomicFile(int fd, std::string path, std::string temporary);
+  void flush();
+
+  int fd_ = -1;
+  std::string path_;
+  std::string temporary_;
+  std::string pending_;
+  int error_ = 0;  // errno of the first failed write
+};
+
+base::Status write_atomically(const std::string& path, std::string_view bytes);
+
+}  // namespace tutti::report

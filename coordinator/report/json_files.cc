@@ -1,0 +1,343 @@
+// metrics/final_snapshot.json and performance/result_summary.json.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/report/report.h"
+
+namespace tutti::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Non-finite doubles become null, as JSON has no word for them.
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json number(const stats::Number& value) {
+  return std::holds_alternative<std::int64_t>(value) ? Json(std::get<std::int64_t>(value))
+                                                     : finite(std::get<double>(value));
+}
+
+Json percentiles(const stats::SeriesStat& stat) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < stats::kPercentileGrid.size(); ++i) {
+    out[std::string(stats::kPercentileGrid[i].key)] = finite(stat.percentiles[i]);
+  }
+  return out;
+}
+
+Json estimates(const stats::Estimates& values) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < stats::kEarlyStoppingCount; ++i) {
+    out[std::string(stats::kEarlyStoppingGrid[i].key)] =
+        values[i] ? finite(*values[i]) : Json(nullptr);
+  }
+  return out;
+}
+
+Json counter(std::string_view name, std::int64_t value) {
+  return Json{{"type", "counter"}, {"name", name}, {"value", value}};
+}
+
+// In metrics/final_snapshot.json, after "type" and "name".
+void put_snapshot_series(Json& out, const stats::SeriesStat& stat) {
+  out["count"] = stat.count;
+  out["total"] = number(stat.total);
+  out["min"] = number(stat.min);
+  out["max"] = number(stat.max);
+  out["sum_sq"] = stat.count == 0 ? Json(0) : finite(stat.sum_sq);
+  out["percentiles"] = percentiles(stat);
+  if (stat.early_stopping) {
+    out["early_stopping_percentiles"] = estimates(*stat.early_stopping);
+  }
+  Json histogram = Json::array();
+  for (const stats::Bucket& bucket : stat.histogram) {
+    histogram.push_back({{finite(bucket.low), finite(bucket.high)}, bucket.count});
+  }
+  out["histogram"] = std::move(histogram);
+}
+
+// In result_summary.json. An empty series is {}, or the all-null estimates alone when they are on.
+Json summary_series(const stats::SeriesStat& stat) {
+  Json out = Json::object();
+  if (stat.count > 0) {
+    out["total"] = number(stat.total);
+    out["min"] = number(stat.min);
+    out["max"] = number(stat.max);
+    out["median"] = finite(stat.median());
+    out["avg"] = finite(stat.avg);
+    out["std_dev"] = finite(stat.std_dev);
+    out["percentiles"] = percentiles(stat);
+  }
+  if (stat.early_stopping) {
+    out["early_stopping_percentiles"] = estimates(*stat.early_stopping);
+  }
+  if (stat.count > 0) {
+    Json buckets = Json::array();
+    Json counts = Json::array();
+    for (const stats::Bucket& bucket : stat.histogram) {
+      buckets.push_back({finite(bucket.low), finite(bucket.high)});
+      counts.push_back(bucket.count);
+    }
+    out["histogram"] = {{"buckets", std::move(buckets)}, {"counts", std::move(counts)}};
+  }
+  return out;
+}
+
+Json series(std::string_view name, const stats::SeriesStat& stat) {
+  Json out{{"type", "series"}, {"name", name}};
+  put_snapshot_series(out, stat);
+  return out;
+}
+
+template <class T>
+Json optional(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+// 2026-10-02T10:00:00.123456789Z
+std::string utc_text(std::int64_t unix_ns) {
+  const std::time_t seconds = unix_ns / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     unix_ns % 1'000'000'000);
+}
+
+Json run_config(const ConfigFacts& config) {
+  const LoadPatternFacts& pattern = config.load_pattern;
+  Json load{{"type", pattern.type},
+            {"target_qps", optional(pattern.target_qps)},
+            {"target_concurrency", optional(pattern.target_concurrency)}};
+  if (pattern.type == "poisson") {
+    load["use_legacy_loadgen_qps_metrics"] = pattern.use_legacy_qps_window;
+  }
+  const WarmupFacts& warmup = config.warmup;
+  return Json{{"load_pattern", std::move(load)},
+              {"warmup",
+               {{"enabled", warmup.enabled},
+                {"n_requests", optional(warmup.n_requests)},
+                {"salt", warmup.salt},
+                {"drain", warmup.drain},
+                {"warmup_random_seed", warmup.random_seed}}},
+              {"scheduler_random_seed", config.scheduler_random_seed},
+              {"dataloader_random_seed", config.dataloader_random_seed}};
+}
+
+Json tail(const std::optional<Tail>& value) {
+  return value ? Json{{"p50", value->p50_ns}, {"p99", value->p99_ns}, {"max", value->max_ns}}
+               : Json(nullptr);
+}
+
+void put_part(Json& out, const Part& part) {
+  out["completed"] = part.completed;
+  out["failed"] = part.failed;
+  out["output_tokens"] = part.output_tokens;
+  out["connections_opened"] = part.connections_opened;
+  out["ttft_ns"] = tail(part.ttft);
+  out["latency_ns"] = tail(part.latency);
+  out["issued_minus_due_ns"] = tail(part.issue_lag);
+  out["sent_minus_issued_ns"] = tail(part.send_lag);
+}
+
+Json verdict_json(const verdict::Verdict& verdict) {
+  Json reasons = Json::array();
+  for (const verdict::Reason& reason : verdict.reasons) {
+    reasons.push_back({{"weight", reason.weight == verdict::Weight::kFailure ? "failure" : "flaw"},
+                       {"text", reason.text}});
+  }
+  return Json{{"valid", verdict.valid},
+              {"exit_code", static_cast<int>(verdict.exit_code)},
+              {"reasons", std::move(reasons)},
+              {"warnings", verdict.warnings}};
+}
+
+std::string phase_name(const RunFacts& facts, std::size_t phase) {
+  return phase < facts.phases.size() ? facts.phases[phase].name : fmt::format("phase {}", phase);
+}
+
+Json endpoint_name(const RunFacts& facts, std::size_t endpoint) {
+  return endpoint < facts.config.endpoints.size() ? Json(facts.config.endpoints[endpoint])
+                                                  : Json(nullptr);
+}
+
+Json failures_json(const Report& report) {
+  Json out = Json::array();
+  for (const FailureCount& failure : report.breakdown.failures) {
+    const FailureKind& kind = failure.kind;
+    out.push_back({{"phase", phase_name(report.facts, kind.phase)},
+                   {"cause", failure_text(kind.failure, kind.http_status)},
+                   {"endpoint", endpoint_name(report.facts, kind.frontend)},
+                   {"count", failure.count},
+                   {"example", failure.example}});
+  }
+  return out;
+}
+
+Json agent_json(const Report& report, std::size_t i) {
+  const AgentFacts& agent = report.facts.agents[i];
+  const ledger::ClockMap clock = i < report.clocks.size() ? report.clocks[i] : ledger::ClockMap{};
+  Json out{{"number", i},
+           {"name", agent.name},
+           {"host", agent.host},
+           {"version", agent.version},
+           {"workers", agent.workers},
+           {"slots", agent.slots},
+           {"lost_at_s", nullptr},
+           {"clock",
+            {{"offset_ns", clock.offset.ns},
+             {"error_ns", clock.error.ns},
+             {"rtt_ns", agent.clock_rtt.ns}}}};
+  if (agent.lost_at.is_set()) {
+    out["lost_at_s"] = (agent.lost_at - report.facts.started_at).to_seconds();
+  }
+  put_part(out, i < report.breakdown.agents.size() ? report.breakdown.agents[i] : Part{});
+  const AgentHealth& health = agent.health;
+  out["worst"] = {{"issue_lag_p99_ns", health.issue_lag_p99.ns},
+                  {"loop_stall_ns", health.loop_stall.ns},
+                  {"cpu_busiest_thread", finite(health.cpu_busiest_thread)},
+                  {"open_fds", health.open_fds},
+                  {"rss_bytes", health.rss_bytes},
+                  {"records_lost", health.records_lost},
+                  {"ring_fill_percent", health.ring_fill_percent},
+                  {"unsent_batches", health.unsent_batches}};
+  return out;
+}
+
+Json distributed_json(const Report& report) {
+  Json agents = Json::array();
+  for (std::size_t i = 0; i < report.facts.agents.size(); ++i) {
+    agents.push_back(agent_json(report, i));
+  }
+  Json endpoints = Json::array();
+  for (std::size_t i = 0; i < report.breakdown.frontends.size(); ++i) {
+    Json endpoint = Json::object();
+    endpoint["url"] = endpoint_name(report.facts, i);
+    put_part(endpoint, report.breakdown.frontends[i]);
+    endpoints.push_back(std::move(endpoint));
+  }
+  Json phases = Json::array();
+  for (const verdict::PhaseCount& phase : report.count.phases) {
+    phases.push_back({{"name", phase.name},
+                      {"issued", phase.issued},
+                      {"records", phase.completed},
+                      {"failed", phase.failed},
+                      {"missing", phase.missing},
+                      {"doubled", phase.doubled},
+                      {"never_issued", phase.never_issued}});
+  }
+  return Json{{"agents", std::move(agents)},
+              {"endpoints", std::move(endpoints)},
+              {"phases", std::move(phases)},
+              {"repeated_batches", report.repeated_batches},
+              {"mean_in_flight", optional(report.breakdown.mean_in_flight)},
+              {"resent", report.breakdown.resent},
+              {"malformed_events", report.breakdown.malformed_events},
+              {"issued_minus_due_ns", tail(report.breakdown.all.issue_lag)},
+              {"sent_minus_issued_ns", tail(report.breakdown.all.send_lag)}};
+}
+
+void put_reference_part(Json& out, const Report& report) {
+  const Snapshot& snapshot = report.snapshot;
+  const Summary& summary = report.summary;
+  out["version"] = report.facts.version;
+  out["git_sha"] = nullptr;  // a commit of the reference client, which this is not
+  out["test_started_at"] = report.facts.started_wall_ns;
+  out["n_samples_issued"] = summary.n_issued;
+  out["n_samples_completed"] = summary.n_completed;
+  out["n_samples_failed"] = summary.n_failed;
+  out["n_samples_succeeded"] = summary.n_succeeded;
+  out["n_samples_dropped"] = summary.n_dropped;
+  out["duration_ns"] = optional(summary.duration_ns);
+  out["state"] = snapshot.state == RunState::kComplete ? "complete" : "interrupted";
+  out["complete"] = snapshot.complete();
+  out["ttft"] = snapshot.streaming ? summary_series(snapshot.ttft) : Json::object();
+  out["tpot"] = snapshot.streaming ? summary_series(snapshot.tpot) : Json::object();
+  out["latency"] = summary_series(snapshot.latency);
+  out["output_sequence_lengths"] = summary_series(snapshot.osl);
+  out["input_sequence_lengths"] = summary_series(snapshot.isl);
+  out["legacy_loadgen_window_duration_ns"] = optional(summary.legacy_window_ns);
+  out["qps"] = optional(summary.qps);
+  out["tps"] = optional(summary.tps);
+  out["e2e_avg_interactivity"] = optional(summary.e2e_avg_interactivity);
+  const Counters& c = snapshot.counters;
+  out["finish_reason_counts"] = {{"stop", c.finish_stop},
+                                 {"length", c.finish_length},
+                                 {"tool_calls", c.finish_tool_calls},
+                                 {"content_filter", c.finish_content_filter},
+                                 {"function_call", c.finish_function_call},
+                                 {"other", c.finish_other}};
+  out["run_config"] = run_config(report.facts.config);
+}
+
+}  // namespace
+
+std::string snapshot_json(const Snapshot& snapshot) {
+  const Counters& c = snapshot.counters;
+  const std::array<std::pair<std::string_view, std::int64_t>, 15> counters{{
+      {"total_samples_issued", c.total_issued},
+      {"total_samples_completed", c.total_completed},
+      {"total_samples_failed", c.total_failed},
+      {"tracked_samples_issued", c.tracked_issued},
+      {"tracked_samples_completed", c.tracked_completed},
+      {"tracked_samples_failed", c.tracked_failed},
+      {"tracked_finish_reason_stop", c.finish_stop},
+      {"tracked_finish_reason_length", c.finish_length},
+      {"tracked_finish_reason_tool_calls", c.finish_tool_calls},
+      {"tracked_finish_reason_content_filter", c.finish_content_filter},
+      {"tracked_finish_reason_function_call", c.finish_function_call},
+      {"tracked_finish_reason_other", c.finish_other},
+      {"tracked_duration_ns", c.tracked_duration_ns},
+      {"legacy_loadgen_window_duration_ns", c.legacy_window_ns},
+      {"total_duration_ns", c.total_duration_ns},
+  }};
+  Json metrics = Json::array();
+  for (const auto& [name, value] : counters) {
+    metrics.push_back(counter(name, value));
+  }
+  metrics.push_back(series("sample_latency_ns", snapshot.latency));
+  metrics.push_back(series("isl", snapshot.isl));
+  metrics.push_back(series("osl", snapshot.osl));
+  if (snapshot.streaming) {
+    metrics.push_back(series("ttft_ns", snapshot.ttft));
+    metrics.push_back(series("chunk_delta_ns", snapshot.chunk_delta));
+    metrics.push_back(series("tpot_ns", snapshot.tpot));
+  }
+  const Json out{{"counter", snapshot.number},
+                 {"timestamp_ns", snapshot.taken_at.ns},
+                 {"state", snapshot.state == RunState::kComplete ? "complete" : "interrupted"},
+                 {"n_pending_tasks", snapshot.pending},
+                 {"metrics", std::move(metrics)}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string result_summary_json(const Report& report) {
+  Json out = Json::object();
+  put_reference_part(out, report);
+  out["client_implementation"] = {{"name", "tutti"},
+                                  {"version", report.facts.version},
+                                  {"reference_client", false},
+                                  {"notice", kRehearsal}};
+  out["run_id"] = report.facts.run.hex();
+  out["test_started_at_utc"] = utc_text(report.facts.started_wall_ns);
+  out["verdict"] = verdict_json(report.verdict);
+  out["tokens"] = {{"source", report.token_source()},
+                   {"succeeded", report.breakdown.succeeded},
+                   {"succeeded_with_usage", report.breakdown.with_usage},
+                   {"tpot_divisor", "completion_tokens - 1"}};
+  out["latency_succeeded"] = summary_series(report.breakdown.success_latency);
+  out["failures"] = failures_json(report);
+  out["distributed"] = distributed_json(report);
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tutti::report

@@ -1,0 +1,79 @@
+#include "coordinator/report/ledger_rows.h"
+
+#include <map>
+
+namespace tutti::report {
+namespace {
+
+Row row_of(const RunFacts& facts, const ledger::Ledger& ledger, const ledger::Fact& fact) {
+  const bool known = fact.phase < facts.phases.size();
+  const base::PhaseKind kind = known ? facts.phases[fact.phase].kind : base::PhaseKind::kAccuracy;
+  Row row;
+  row.tracked = kind == base::PhaseKind::kPerformance;
+  row.issued_at = issued_at(ledger, fact);
+  if (has_first_chunk(fact)) {
+    row.first_token_at = ledger.to_coordinator(fact, fact.first_token_at);
+  }
+  if (kind != base::PhaseKind::kWarmup) {
+    row.completed_at = ledger.to_coordinator(fact, fact.done_at);
+  }
+  row.errors = fact.ok() ? 0 : 1;
+  if (fact.ok()) {
+    row.finish_reason = fact.finish_reason;
+  }
+  if (facts.config.token_source == TokenSource::kUsage) {
+    row.prompt_tokens = fact.prompt_tokens;
+    if (fact.ok() && fact.completion_tokens >= 0) {
+      row.output_tokens = fact.completion_tokens;
+      row.tokens_after_first = fact.completion_tokens - 1;
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+base::Instant issued_at(const ledger::Ledger& ledger, const ledger::Fact& fact) {
+  base::Instant at = fact.issued_at.is_set() ? fact.issued_at : fact.due_at;
+  return ledger.to_coordinator(fact, at.is_set() ? at : fact.done_at);
+}
+
+bool has_first_chunk(const ledger::Fact& fact) {
+  return fact.streamed && fact.first_token_at.is_set();
+}
+
+base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& ledger) {
+  Fold fold(facts.started_at, facts.config.streaming);
+  std::map<std::uint16_t, std::uint32_t> blocks;  // by performance phase
+  for (std::size_t phase = 0; phase < facts.phases.size(); ++phase) {
+    const PhaseFacts& it = facts.phases[phase];
+    const bool tracked = it.kind == base::PhaseKind::kPerformance;
+    if (tracked) {
+      blocks[static_cast<std::uint16_t>(phase)] = fold.begin_tracking(it.start_at);
+      fold.see(it.stop_at);
+    }
+    fold.add_lost(tracked, ledger.missing_count(static_cast<std::uint32_t>(phase), it.issued));
+  }
+  ledger::Texts texts;
+  for (std::uint64_t i = 0; i < ledger.size(); ++i) {
+    const ledger::Fact& fact = ledger.fact(i);
+    Row row = row_of(facts, ledger, fact);
+    if (row.tracked) {
+      row.block = blocks[fact.phase];
+    }
+    if (facts.config.stream_all_chunks && fact.text_bytes > 0) {
+      if (auto read = ledger.texts(fact, texts); !read) {
+        return tl::unexpected<base::Error>(read.error());
+      }
+      for (base::Instant& at : texts.chunk_at) {
+        at = ledger.to_coordinator(fact, at);
+      }
+      row.chunk_at = texts.chunk_at;
+    }
+    fold.add(row);
+  }
+  fold.see(facts.ended_at);
+  return fold.finish(facts.state, facts.config.early_stopping, facts.ended_at);
+}
+
+}  // namespace tutti::report

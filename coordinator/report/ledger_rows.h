@@ -1,0 +1,24 @@
+#pragma once
+
+// From the ledger to the fold: each fact becomes a row on the coordinator's clock. Token counts
+// come from the server's usage or are absent: output = completion_tokens; TPOT's divisor =
+// completion_tokens − 1, since usage does not say how many tokens the first chunk bore. Pure but
+// for reading chunk stamps back from the ledger's text file.
+
+#include "common/base/result.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/report/fold.h"
+#include "coordinator/report/run_facts.h"
+
+namespace tutti::report {
+
+// When the query was taken up, on the coordinator's clock (a record ended before that: when it was
+// due).
+base::Instant issued_at(const ledger::Ledger& ledger, const ledger::Fact& fact);
+
+// True when the reply's first chunk is an event of its own: it came as a stream, and bore output.
+bool has_first_chunk(const ledger::Fact& fact);
+
+base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& ledger);
+
+}  // namespace tutti::report

@@ -1,0 +1,174 @@
+#include "coordinator/report/own_sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tutti::report {
+namespace {
+
+constexpr std::size_t kFailureLines = 40;
+
+std::string ms(std::int64_t ns) { return fmt::format("{:.2f}", static_cast<double>(ns) * 1e-6); }
+
+// "p50 / p99" in ms.
+std::string pair(const std::optional<Tail>& tail) {
+  return tail ? ms(tail->p50_ns) + " / " + ms(tail->p99_ns) : "-";
+}
+
+std::string us_pair(const std::optional<Tail>& tail) {
+  return tail ? fmt::format("{:.0f} / {:.0f}", static_cast<double>(tail->p50_ns) * 1e-3,
+                            static_cast<double>(tail->p99_ns) * 1e-3)
+              : "-";
+}
+
+void put_frontends(std::string& out, const Report& report) {
+  const auto& parts = report.breakdown.frontends;
+  out += "------------------- Frontends -------------------\n";
+  out += fmt::format("{:>10} {:>8} {:>12} {:>8} {:>21} {:>21}  {}\n", "completed", "failed",
+                     "out tokens", "conns", "TTFT p50 / p99 ms", "latency p50 / p99 ms", "url");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    const auto& urls = report.facts.config.endpoints;
+    out += fmt::format("{:>10} {:>8} {:>12} {:>8} {:>21} {:>21}  {}\n", part.completed, part.failed,
+                       part.output_tokens, part.connections_opened, pair(part.ttft),
+                       pair(part.latency), i < urls.size() ? urls[i] : "(not configured)");
+  }
+  out += "\n";
+}
+
+void put_agents(std::string& out, const Report& report) {
+  out += "------------------- Agents -------------------\n";
+  out +=
+      fmt::format("{:>10} {:>8} {:>7} {:>20} {:>20} {:>24}  {}\n", "completed", "failed", "slots",
+                  "lag p50 / p99 us", "send p50 / p99 us", "clock offset ± error ms", "agent");
+  for (std::size_t i = 0; i < report.facts.agents.size(); ++i) {
+    const AgentFacts& agent = report.facts.agents[i];
+    const Part part = i < report.breakdown.agents.size() ? report.breakdown.agents[i] : Part{};
+    const ledger::ClockMap clock = i < report.clocks.size() ? report.clocks[i] : ledger::ClockMap{};
+    const std::string offset = fmt::format("{:.3f} ± {:.3f}", clock.offset.to_seconds() * 1e3,
+                                           clock.error.to_seconds() * 1e3);
+    out += fmt::format("{:>10} {:>8} {:>7} {:>20} {:>20} {:>24}  {}", part.completed, part.failed,
+                       agent.slots, us_pair(part.issue_lag), us_pair(part.send_lag), offset,
+                       agent.name);
+    if (agent.lost_at.is_set()) {
+      out += fmt::format(" (LOST after {:.3f} s)",
+                         (agent.lost_at - report.facts.started_at).to_seconds());
+    }
+    out += "\n";
+  }
+  out += "\n";
+}
+
+void put_failures(std::string& out, const Report& report) {
+  const auto& failures = report.breakdown.failures;
+  if (failures.empty()) {
+    return;
+  }
+  out += "------------------- Failures -------------------\n";
+  for (std::size_t i = 0; i < std::min(failures.size(), kFailureLines); ++i) {
+    const FailureCount& failure = failures[i];
+    const FailureKind& kind = failure.kind;
+    const auto& phases = report.facts.phases;
+    const auto& urls = report.facts.config.endpoints;
+    std::string example = failure.example;
+    std::replace_if(
+        example.begin(), example.end(), [](char c) { return static_cast<unsigned char>(c) < 32; },
+        ' ');
+    out += fmt::format(
+        "{:>10}  {}, {}, {}: {}\n", failure.count, failure_text(kind.failure, kind.http_status),
+        kind.phase < phases.size() ? phases[kind.phase].name : "unknown phase",
+        kind.frontend < urls.size() ? urls[kind.frontend] : "unknown frontend", example);
+  }
+  if (failures.size() > kFailureLines) {
+    out += fmt::format("            … and {} more kinds\n", failures.size() - kFailureLines);
+  }
+  out += "\n";
+}
+
+void put_tail(std::string& out, const char* name, const std::optional<Tail>& tail) {
+  if (tail) {
+    out += fmt::format("  {}: p50 {:.3f} ms, p99 {:.3f} ms, max {:.3f} ms\n", name,
+                       static_cast<double>(tail->p50_ns) * 1e-6,
+                       static_cast<double>(tail->p99_ns) * 1e-6,
+                       static_cast<double>(tail->max_ns) * 1e-6);
+  }
+}
+
+void put_client(std::string& out, const Report& report) {
+  const Breakdown& breakdown = report.breakdown;
+  out += "------------------- Client -------------------\n";
+  put_tail(out, "Issued − due", breakdown.all.issue_lag);
+  put_tail(out, "Sent − issued", breakdown.all.send_lag);
+  if (breakdown.mean_in_flight) {
+    out += fmt::format("  Mean in flight, first to last issue: {:.2f}", *breakdown.mean_in_flight);
+    const auto& target = report.facts.config.load_pattern.target_concurrency;
+    out += target ? fmt::format(" (target {})\n", *target) : "\n";
+  }
+  if (breakdown.resent > 0) {
+    out += fmt::format(
+        "  Sent again on a fresh connection (the kept one was closed before any byte went out): "
+        "{}\n",
+        breakdown.resent);
+  }
+  if (breakdown.malformed_events > 0) {
+    out += fmt::format("  Malformed stream events skipped: {}\n", breakdown.malformed_events);
+  }
+  if (breakdown.success_latency.count > 0) {
+    out += fmt::format("  Latency of successes only: p50 {} ms, p90 {} ms, p99 {} ms\n",
+                       ms(static_cast<std::int64_t>(breakdown.success_latency.median())),
+                       ms(static_cast<std::int64_t>(breakdown.success_latency.percentiles[4])),
+                       ms(static_cast<std::int64_t>(breakdown.success_latency.percentiles[1])));
+  }
+  out += "\n";
+}
+
+void put_origin(std::string& out, const Report& report) {
+  const Breakdown& breakdown = report.breakdown;
+  out += "------------------- How these numbers were made -------------------\n";
+  out +=
+      "  Percentiles, averages, histograms: exact, from every value; a percentile is an observed "
+      "value.\n"
+      "  TTFT, TPOT, latency: from stamps of one agent's own clock, from issue (before any wait "
+      "for "
+      "a\n    connection); clock offsets touch only the run's window and the order of events.\n";
+  std::int64_t error_ns = 0;
+  for (const ledger::ClockMap& clock : report.clocks) {
+    error_ns = std::max(error_ns, clock.error.ns);
+  }
+  out += fmt::format("  Window edges and order across agents: within ± {:.3f} ms.\n",
+                     static_cast<double>(error_ns) * 1e-6);
+  if (report.snapshot.osl.count > 0) {
+    out += fmt::format(
+        "  Token counts: from the server's usage, in {} of {} successful replies; the reference "
+        "client\n    counts with a tokenizer instead. TPOT divides by completion_tokens − 1.\n",
+        breakdown.with_usage, breakdown.succeeded);
+  } else {
+    out +=
+        "  Token counts: none, as no reply carried usage; so no sequence lengths, TPOT or TPS.\n";
+  }
+  out += "  Completed, latency and QPS include failed requests; token numbers do not.\n\n";
+}
+
+}  // namespace
+
+void put_verdict(std::string& out, const Report& report) {
+  out += fmt::format("Client: tutti {} ({})\n", report.facts.version, kRehearsal);
+  out += fmt::format("Verdict: {}\n", report.verdict.valid ? "VALID" : "INVALID");
+  for (const verdict::Reason& reason : report.verdict.reasons) {
+    out += fmt::format("  - {}\n", reason.text);
+  }
+  for (const std::string& warning : report.verdict.warnings) {
+    out += fmt::format("  warning: {}\n", warning);
+  }
+}
+
+void put_own_sections(std::string& out, const Report& report) {
+  put_frontends(out, report);
+  put_agents(out, report);
+  put_failures(out, report);
+  put_client(out, report);
+  put_origin(out, report);
+}
+
+}  // namespace tutti::report

@@ -1,0 +1,52 @@
+#pragma once
+
+// Report: everything computed about a finished or stopped run, and its renderings. make_report()
+// does the arithmetic; the rest turns one Report into the texts of the run folder. Forms that the
+// reference client has are the reference's, field for field; what we add stands after them. Pure;
+// no owner.
+
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/report/breakdown.h"
+#include "coordinator/report/fold.h"
+#include "coordinator/report/run_facts.h"
+#include "coordinator/report/summary.h"
+#include "coordinator/verdict/verdict.h"
+
+namespace tutti::report {
+
+// Says what a run of this program is not. Stands in every report and summary.
+inline constexpr const char* kRehearsal =
+    "rehearsal — not produced by the MLCommons reference client";
+
+struct Report {
+  RunFacts facts;
+  Snapshot snapshot;
+  Summary summary;
+  Breakdown breakdown;
+  verdict::RunCount count;
+  verdict::Verdict verdict;
+  std::vector<ledger::ClockMap> clocks;  // index = agent
+  std::uint64_t repeated_batches = 0;    // came twice and were stored once: no defect
+
+  bool has_performance_phase() const;
+  // "usage" when at least one success was counted by the server, else "none".
+  const char* token_source() const;
+};
+
+base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& ledger,
+                                 const verdict::Rules& rules);
+
+// metrics/final_snapshot.json
+std::string snapshot_json(const Snapshot& snapshot);
+// performance/result_summary.json. test_started_at is unix time in nanoseconds.
+std::string result_summary_json(const Report& report);
+// report.txt
+std::string report_text(const Report& report);
+// The first part of it, for the terminal.
+std::string console_text(const Report& report);
+
+}  // namespace tutti::report

@@ -1,0 +1,137 @@
+#pragma once
+
+// RunFacts: everything about a run that its files tell and the ledger does not know: what was
+// asked, when the phases began and ended, who took part, how it ended. Filled once by the mains,
+// read by the report. All instants are the coordinator's monotonic clock. PromptSource gives the
+// report the text of a prompt without giving it the data folder. Plain values, no owner.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/id.h"
+#include "common/base/time.h"
+#include "common/base/vocabulary.h"
+#include "common/wire/messages.h"
+#include "coordinator/ledger/clock_map.h"
+
+namespace tutti::report {
+
+enum class RunState : std::uint8_t { kComplete, kInterrupted };
+
+// kUsage: where the server reports usage, it is counted. kNone: nothing is counted.
+enum class TokenSource : std::uint8_t { kUsage, kNone };
+
+struct LoadPatternFacts {
+  std::string type;  // as in the configuration: "concurrency", "poisson", "max_throughput", …
+  std::optional<double> target_qps;
+  std::optional<std::uint64_t> target_concurrency;
+  bool use_legacy_qps_window = true;  // use_legacy_loadgen_qps_metrics; means something for poisson
+};
+
+struct WarmupFacts {
+  bool enabled = false;
+  std::optional<std::int64_t> n_requests;
+  bool salt = false;
+  bool drain = false;
+  std::uint64_t random_seed = 42;
+};
+
+struct ConfigFacts {
+  LoadPatternFacts load_pattern;
+  WarmupFacts warmup;
+  std::uint64_t scheduler_random_seed = 42;
+  std::uint64_t dataloader_random_seed = 42;
+  bool streaming = true;  // resolved: the server is asked for event streams
+  bool early_stopping = true;
+  bool stream_all_chunks = false;
+  TokenSource token_source = TokenSource::kUsage;
+  std::vector<std::string> endpoints;  // as configured, without secrets; index = Record::frontend
+};
+
+struct PhaseFacts {
+  std::string name;  // "warmup", "performance", or an accuracy data set's name
+  base::PhaseKind kind = base::PhaseKind::kPerformance;
+  base::Instant start_at{};  // first order could be due
+  base::Instant stop_at{};   // drained; not set: the run ended inside this phase
+  std::uint64_t issued = 0;
+};
+
+// The worst of each gauge over all intervals.
+struct AgentHealth {
+  base::Duration issue_lag_p99{};
+  base::Duration loop_stall{};
+  double cpu_busiest_thread = 0;
+  std::uint32_t open_fds = 0;
+  std::uint64_t rss_bytes = 0;
+  std::uint64_t records_lost = 0;
+  std::uint32_t ring_fill_percent = 0;
+  std::uint64_t unsent_batches = 0;
+
+  void see(const wire::Health& now) {
+    issue_lag_p99 = std::max(issue_lag_p99, now.issue_lag_p99);
+    loop_stall = std::max(loop_stall, now.loop_stall_max);
+    cpu_busiest_thread = std::max(cpu_busiest_thread, now.cpu_busiest_thread);
+    open_fds = std::max(open_fds, now.open_fds);
+    rss_bytes = std::max(rss_bytes, now.rss_bytes);
+    records_lost = std::max(records_lost, now.records_lost);
+    ring_fill_percent = std::max(ring_fill_percent, now.ring_fill_percent);
+    unsent_batches = std::max(unsent_batches, now.unsent_batches);
+  }
+};
+
+// Index in RunFacts::agents = the agent's number in the ledger. The clock map is the ledger's.
+struct AgentFacts {
+  std::string name;
+  std::string host;
+  std::string version;
+  std::uint32_t workers = 1;
+  std::uint32_t slots = 0;     // C_i of the performance phase
+  base::Duration clock_rtt{};  // of the exchange the offset comes from
+  base::Instant lost_at{};     // not set: it stayed to the end
+  AgentHealth health;
+};
+
+struct RunFacts {
+  base::Id run{};
+  std::string version;               // ours
+  std::int64_t started_wall_ns = 0;  // unix time, for people
+  base::Instant started_at{};        // session start
+  base::Instant ended_at{};          // session end
+  RunState state = RunState::kComplete;
+  bool interrupted_by_user = false;    // SIGINT or SIGTERM; state is then kInterrupted
+  std::vector<std::string> watchdogs;  // sentences, see verdict::RunCount
+  ConfigFacts config;
+  std::vector<PhaseFacts> phases;  // index = Record::phase
+  std::vector<AgentFacts> agents;
+};
+
+// One prompt as it was sent. kNone: nothing is known of it.
+struct Prompt {
+  enum class Kind : std::uint8_t { kNone, kText, kMessages, kTokenIds };
+  Kind kind = Kind::kNone;
+  std::string value;  // kText: the text itself; else a compact JSON array
+  std::string tools;  // kMessages: a JSON array, or empty
+};
+
+class PromptSource {
+ public:
+  PromptSource() = default;
+  PromptSource(const PromptSource&) = delete;
+  PromptSource& operator=(const PromptSource&) = delete;
+  virtual ~PromptSource() = default;
+  // The prompt of one query, its salt included when its phase was salted (the implementer knows the
+  // schedule, so the seq gives the salt). `out` is overwritten; its buffers are reused.
+  virtual void prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
+                      Prompt& out) const = 0;
+  // Which sample an issued query was for whose record never came; nothing: not known. Only such
+  // queries are asked for; they stand in the sample map, so that scoring sees what is missing.
+  virtual std::optional<base::SampleIndex> sample_of([[maybe_unused]] std::uint32_t phase,
+                                                     [[maybe_unused]] base::Seq seq) const {
+    return std::nullopt;
+  }
+};
+
+}  // namespace tutti::report

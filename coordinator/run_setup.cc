@@ -1,0 +1,204 @@
+#include "coordinator/run_setup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/id.h"
+#include "common/data/dataset.h"
+#include "common/plan/salts.h"
+#include "common/plan/schedule.h"
+#include "common/spec/redact.h"
+#include "common/sys/process.h"
+
+namespace tutti {
+namespace {
+
+// One agent process holds this many streams well; more processes only where there are cores for them.
+constexpr std::uint64_t kStreamsPerAgent = 4000;
+// … and no process can hold more than its descriptors allow, cores or not.
+constexpr std::uint64_t kStreamsPerAgentMax = 15'000;
+
+std::uint32_t automatic_agents(const conduct::RunInput& input) {
+  std::uint64_t streams = 1;
+  for (const auto& phase : input.phases) {
+    streams = std::max<std::uint64_t>(streams, phase.spec.concurrency);
+  }
+  const std::uint64_t wanted = (streams + kStreamsPerAgent - 1) / kStreamsPerAgent;
+  const std::uint64_t cores = std::max(1U, sys::usable_cores() / 2);
+  const std::uint64_t needed = (streams + kStreamsPerAgentMax - 1) / kStreamsPerAgentMax;
+  return static_cast<std::uint32_t>(std::max(std::min(wanted, cores), needed));
+}
+
+// I/O threads of each agent started here: as asked for, or its share of the reference's num_workers
+// as far as this host has cores for it.
+std::uint32_t workers_of_local_agents(const spec::Config& config, std::uint32_t agents) {
+  if (config.distributed.workers > 0) {
+    return static_cast<std::uint32_t>(config.distributed.workers);
+  }
+  const std::int64_t asked = config.settings.client.num_workers;
+  if (asked <= 0 || agents == 0) {
+    return 1;
+  }
+  const std::int64_t cores = std::max(1U, sys::usable_cores() / agents);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(asked / agents, 1, cores));
+}
+
+base::Duration seconds_or_none(const std::optional<double>& s) {
+  return s ? base::Duration::from_seconds(*s) : base::Duration{};
+}
+
+conduct::RunPlan run_plan(const spec::Config& config, const conduct::RunInput& input) {
+  const spec::Distributed& distributed = config.distributed;
+  const spec::Timeouts& timeouts = config.settings.timeouts;
+  conduct::RunPlan plan;
+  plan.run = base::fresh_id();
+  for (const auto& phase : input.phases) {
+    plan.phases.push_back(conduct::RunPhase{phase.name, phase.spec,
+                                            phase.issue_cap.value_or(base::Duration{}),
+                                            phase.drain_timeout.value_or(base::Duration{})});
+  }
+  plan.prefetch = distributed.prefetch;
+  plan.heartbeat = base::Duration::from_seconds(distributed.heartbeat_s);
+  plan.lost_after = base::Duration::from_seconds(distributed.lost_after_s);
+  plan.clock_error_max = base::Duration::from_seconds(distributed.max_clock_error_ms / 1000);
+  plan.target = input.target;
+  plan.bodies.hash = input.bodies.hash();
+  plan.bodies.bytes = input.bodies.file().size();
+  plan.bodies.rows = static_cast<std::uint32_t>(input.bodies.rows());
+  plan.connections_max = static_cast<std::uint32_t>(input.connections_max.value_or(0));
+  plan.connections_warm =
+      input.connections_warm ? static_cast<std::int64_t>(*input.connections_warm) : -1;
+  plan.timeouts.gather =
+      std::max(plan.timeouts.gather, base::Duration::from_seconds(timeouts.service_ready_timeout_s));
+  plan.timeouts.grace = base::Duration::from_seconds(timeouts.interrupted_teardown_grace_s);
+  plan.timeouts.response_idle = seconds_or_none(timeouts.endpoint_response_idle_timeout_s);
+  plan.timeouts.run = seconds_or_none(timeouts.run_timeout_s);
+  return plan;
+}
+
+const char* pattern_name(spec::Pattern pattern) {
+  switch (pattern) {
+    case spec::Pattern::kMaxThroughput:
+      return "max_throughput";
+    case spec::Pattern::kPoisson:
+      return "poisson";
+    case spec::Pattern::kConcurrency:
+      break;
+  }
+  return "concurrency";
+}
+
+report::ConfigFacts config_facts(const spec::Config& config,
+                                 const std::vector<std::string>& frontends) {
+  const spec::Settings& settings = config.settings;
+  report::ConfigFacts facts;
+  facts.load_pattern.type = pattern_name(settings.load_pattern.type);
+  facts.load_pattern.target_qps = settings.load_pattern.target_qps;
+  if (settings.load_pattern.target_concurrency) {
+    facts.load_pattern.target_concurrency =
+        static_cast<std::uint64_t>(*settings.load_pattern.target_concurrency);
+  }
+  facts.load_pattern.use_legacy_qps_window = settings.load_pattern.use_legacy_loadgen_qps_metrics;
+  facts.warmup.enabled = settings.warmup.enabled;
+  facts.warmup.n_requests = settings.warmup.n_requests;
+  facts.warmup.salt = settings.warmup.salt;
+  facts.warmup.drain = settings.warmup.drain;
+  facts.warmup.random_seed = settings.warmup.warmup_random_seed;
+  facts.scheduler_random_seed = settings.runtime.scheduler_random_seed;
+  facts.dataloader_random_seed = settings.runtime.dataloader_random_seed;
+  facts.streaming = config.model_params.streaming == spec::Streaming::kOn;
+  facts.early_stopping = settings.early_stopping.enabled;
+  facts.stream_all_chunks = settings.client.stream_all_chunks;
+  facts.token_source = report::TokenSource::kUsage;  // counted wherever a server reports it
+  facts.endpoints = frontends;
+  return facts;
+}
+
+}  // namespace
+
+conduct::HostSettings host_settings(const spec::Config& config, const conduct::RunInput& input,
+                                    const std::string& folder) {
+  const spec::Distributed& distributed = config.distributed;
+  conduct::HostSettings settings;
+  settings.plan = run_plan(config, input);
+  settings.folder = folder;
+  settings.bodies = &input.bodies;
+  for (const auto& url : config.endpoint_config.endpoints) {
+    settings.frontends.push_back(spec::redact_url(url));
+  }
+  settings.dial = distributed.agents;
+  settings.listen = distributed.listen;
+  settings.insecure = distributed.insecure;
+  settings.local_agents = static_cast<std::uint32_t>(distributed.local_agents);
+  const bool others = !distributed.agents.empty() || distributed.listen.has_value();
+  if (settings.local_agents == 0 && !others) {
+    settings.local_agents = automatic_agents(input);
+  }
+  settings.workers = workers_of_local_agents(config, settings.local_agents);
+  const auto expected = static_cast<std::uint64_t>(distributed.expect);
+  settings.plan.agents_expected = static_cast<std::uint32_t>(
+      std::max<std::uint64_t>(expected, distributed.agents.size() + settings.local_agents));
+  if (settings.plan.agents_expected == 0) {
+    settings.plan.agents_expected = 1;  // `listen` alone: the first that comes
+  }
+  return settings;
+}
+
+report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettings& settings,
+                           const conduct::RunOutcome& outcome) {
+  report::RunFacts facts;
+  facts.run = settings.plan.run;
+  facts.version = TUTTI_VERSION;
+  facts.started_wall_ns = outcome.started_wall_ns;
+  facts.started_at = outcome.started_at;
+  facts.ended_at = outcome.ended_at;
+  facts.state = outcome.outcome.complete ? report::RunState::kComplete
+                                         : report::RunState::kInterrupted;
+  facts.interrupted_by_user = outcome.interrupted_by_user;
+  if (!outcome.interrupted_by_user && outcome.outcome.exit != base::ExitCode::kOk) {
+    facts.watchdogs = outcome.outcome.reasons;
+  }
+  facts.config = config_facts(config, settings.frontends);
+  facts.phases = outcome.phases;
+  facts.agents = outcome.agents;
+  return facts;
+}
+
+SentPrompts::SentPrompts(const conduct::RunInput& input) : input_(input) {
+  for (const auto& phase : input.phases) {
+    std::vector<std::uint64_t> salts;
+    if (phase.spec.salted) {
+      plan::Salts source(phase.spec.salt_seed);
+      salts.resize(phase.spec.total);
+      std::generate(salts.begin(), salts.end(), [&] { return source.next(); });
+    }
+    salts_.push_back(std::move(salts));
+  }
+}
+
+void SentPrompts::prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
+                         report::Prompt& out) const {
+  out.kind = report::Prompt::Kind::kNone;
+  out.value.clear();
+  out.tools.clear();
+  if (sample >= input_.dataset.rows.size()) {
+    return;
+  }
+  const data::Row& row = input_.dataset.rows[sample];
+  data::Prompt prompt = data::prompt_of(row);
+  if (prompt.kind == data::PromptKind::kMessages) {
+    out.kind = report::Prompt::Kind::kMessages;
+    out.value = std::move(prompt.text);
+    if (const auto* tools = row.cells.find("tools"); tools != nullptr && !tools->is_null()) {
+      out.tools = tools->to_json();
+    }
+  } else if (prompt.kind == data::PromptKind::kText) {
+    out.kind = report::Prompt::Kind::kText;
+    if (phase < salts_.size() && seq < salts_[phase].size()) {
+      out.value = plan::view(plan::salt_text(salts_[phase][seq]));
+    }
+    out.value += prompt.text;
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,37 @@
+#pragma once
+
+// What the running commands (benchmark, probe) share: from a config to the host's settings, from a
+// run's outcome to the facts of its report, and the prompts that event files quote.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/spec/config.h"
+#include "coordinator/conduct/prepare.h"
+#include "coordinator/conduct/run_host.h"
+#include "coordinator/report/run_facts.h"
+
+namespace tutti {
+
+// Everything but the live view's choice. `input` must outlive the run.
+conduct::HostSettings host_settings(const spec::Config& config, const conduct::RunInput& input,
+                                    const std::string& folder);
+
+report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettings& settings,
+                           const conduct::RunOutcome& outcome);
+
+// Prompts as sent: the row's, with the salt of its query in front.
+class SentPrompts final : public report::PromptSource {
+ public:
+  explicit SentPrompts(const conduct::RunInput& input);
+  void prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
+              report::Prompt& out) const override;
+
+ private:
+  const conduct::RunInput& input_;
+  std::vector<std::vector<std::uint64_t>> salts_;  // by phase, by seq; empty when unsalted
+};
+
+}  // namespace tutti

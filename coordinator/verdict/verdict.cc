@@ -1,0 +1,151 @@
+#include "coordinator/verdict/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tutti::verdict {
+namespace {
+
+std::string plural(std::uint64_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string named(const std::vector<base::Seq>& seqs, std::uint64_t all) {
+  std::string text;
+  for (std::size_t i = 0; i < seqs.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", seqs[i]);
+  }
+  return all > seqs.size() && !seqs.empty() ? text + ", …" : text;
+}
+
+class Judge {
+ public:
+  Judge(const RunCount& run, const Rules& rules) : run_(run), rules_(rules) {}
+
+  Verdict finish() {
+    for (const std::string& watchdog : run_.watchdogs) {
+      failure(watchdog);
+    }
+    for (const AgentCount& agent : run_.agents) {
+      look_at(agent);
+    }
+    for (const PhaseCount& phase : run_.phases) {
+      look_at(phase);
+    }
+    look_at_lag();
+    if (run_.stopped_early && !run_.interrupted && out_.exit_code == base::ExitCode::kOk) {
+      failure("the run stopped before its end; its numbers are partial");
+    }
+    if (run_.interrupted) {
+      reason(Weight::kFailure, "the run was interrupted before its end; its numbers are partial");
+      out_.exit_code = base::ExitCode::kInterrupted;
+    }
+    out_.valid = out_.reasons.empty();
+    return std::move(out_);
+  }
+
+ private:
+  void reason(Weight weight, std::string text) {
+    out_.reasons.push_back({weight, std::move(text)});
+  }
+  void failure(std::string text) {
+    reason(Weight::kFailure, std::move(text));
+    out_.exit_code = base::ExitCode::kExecution;
+  }
+
+  void look_at(const AgentCount& agent) {
+    if (agent.lost_after) {
+      failure(fmt::format("agent {} was lost {:.3f} s after the start", agent.name,
+                          agent.lost_after->to_seconds()));
+    }
+    if (agent.records_lost > 0) {
+      failure(fmt::format("agent {} lost {}: its recorder was full", agent.name,
+                          plural(agent.records_lost, "record", "records")));
+    }
+    if (agent.clock_error > rules_.clock_error_max) {
+      out_.warnings.push_back(
+          fmt::format("agent {}: its clock is known to ± {:.3f} ms only (limit {:.3f} ms); window "
+                      "edges and the order of events across agents are that uncertain, TTFT, TPOT "
+                      "and latency are not",
+                      agent.name, agent.clock_error.to_seconds() * 1e3,
+                      rules_.clock_error_max.to_seconds() * 1e3));
+    }
+    if (agent.cpu_busiest_thread > rules_.cpu_busiest_thread_max) {
+      out_.warnings.push_back(fmt::format(
+          "agent {}: its busiest thread used {:.0f} % of a core (limit {:.0f} %); use "
+          "more workers or more agents",
+          agent.name, agent.cpu_busiest_thread * 100, rules_.cpu_busiest_thread_max * 100));
+    }
+  }
+
+  void look_at(const PhaseCount& phase) {
+    if (phase.missing > 0) {
+      failure(fmt::format("phase {}: {} of {} issued requests ended without a record (seq {})",
+                          phase.name, phase.missing, phase.issued,
+                          named(phase.missing_examples, phase.missing)));
+    }
+    if (phase.doubled > 0) {
+      failure(fmt::format("phase {}: {} recorded twice", phase.name,
+                          plural(phase.doubled, "request was", "requests were")));
+    }
+    if (phase.never_issued > 0) {
+      failure(fmt::format("phase {}: {} for requests that were never issued", phase.name,
+                          plural(phase.never_issued, "record came", "records came")));
+    }
+    look_at_failures(phase);
+  }
+
+  void look_at_failures(const PhaseCount& phase) {
+    // A run that was stopped at once has nothing to show, and says so with its interruption.
+    if (phase.issued == 0) {
+      if (phase.kind == base::PhaseKind::kPerformance && !run_.interrupted) {
+        failure(fmt::format("phase {}: no request was issued", phase.name));
+      }
+      return;
+    }
+    if (phase.failed == 0) {
+      return;
+    }
+    const bool all = phase.failed >= phase.completed;
+    if (all && phase.kind != base::PhaseKind::kWarmup) {
+      failure(fmt::format("phase {}: every request failed ({} of {})", phase.name, phase.failed,
+                          phase.completed));
+    } else if (phase.kind == base::PhaseKind::kWarmup) {
+      out_.warnings.push_back(fmt::format("phase {}: {} of {} warm-up requests failed", phase.name,
+                                          phase.failed, phase.completed));
+    } else if (rules_.failed_requests_invalidate) {
+      reason(Weight::kFlaw,
+             fmt::format("phase {}: {} of {} requests failed; a submission point allows none",
+                         phase.name, phase.failed, phase.completed));
+    } else {
+      out_.warnings.push_back(fmt::format("phase {}: {} of {} requests failed", phase.name,
+                                          phase.failed, phase.completed));
+    }
+  }
+
+  void look_at_lag() {
+    base::Duration limit = rules_.issue_lag_p99_max;
+    if (run_.ttft_p50) {
+      limit = std::max(
+          limit, base::Duration{static_cast<std::int64_t>(static_cast<double>(run_.ttft_p50->ns) *
+                                                          rules_.issue_lag_share_of_ttft_max)});
+    }
+    if (run_.issue_lag_p99 > limit) {
+      out_.warnings.push_back(
+          fmt::format("requests were issued late: p99 of issued − due is {:.3f} ms (limit {:.3f} "
+                      "ms); the client, not the server, shaped part of the load",
+                      run_.issue_lag_p99.to_seconds() * 1e3, limit.to_seconds() * 1e3));
+    }
+  }
+
+  const RunCount& run_;
+  const Rules& rules_;
+  Verdict out_;
+};
+
+}  // namespace
+
+Verdict judge(const RunCount& run, const Rules& rules) { return Judge(run, rules).finish(); }
+
+}  // namespace tutti::verdict

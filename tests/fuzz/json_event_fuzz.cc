@@ -1,0 +1,87 @@
+// Two promises. One: a chunk that the template road answers is answered as the full reading does
+// (the input is two chunks around a 0xFF byte; the first is learnt, the second looked up). Two: a
+// reply fed in one piece or byte by byte says the same, and its text is valid UTF-8.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/target/reply.h"
+#include "common/text/utf8.h"
+
+namespace {
+
+using namespace tutti;  // one file, one purpose
+
+void require(bool good) {
+  if (!good) {
+    std::abort();
+  }
+}
+
+void check_template(std::string_view first, std::string_view second, base::ApiType api) {
+  target::EventTemplate known;
+  known.learn(first, target::read_event(first, api, target::EventShape::kChunk), api);
+  target::TextKind kind{};
+  std::string_view text;
+  if (!known.match(second, kind, text)) {
+    return;
+  }
+  const std::string fast(text);
+  const target::EventFacts facts = target::read_event(second, api, target::EventShape::kChunk);
+  const bool is_content = kind == target::TextKind::kContent;
+  require(facts.valid && !facts.is_error && facts.tool_calls == nullptr && !facts.has_usage);
+  require((is_content ? facts.content : facts.reasoning) == fast);
+  require((is_content ? facts.reasoning : facts.content).empty() && facts.finish_reason.empty());
+}
+
+std::string said(std::string_view body, std::size_t piece, bool stream, base::ApiType api,
+                 target::EndKind end) {
+  target::Reply reply(api);
+  wire::Record r;
+  reply.start(stream, true);
+  reply.on_header(200, stream ? "text/event-stream" : "");
+  for (std::size_t at = 0; at < body.size(); at += piece) {
+    reply.on_body(body.substr(at, piece), base::Instant{1});
+  }
+  reply.on_end(end, base::Instant{2}, r);
+  std::string out;
+  for (const std::string* text :
+       {&r.output.content_first, &r.output.content_rest, &r.output.reasoning_first,
+        &r.output.reasoning_rest, &r.output.tool_calls, &r.error_message, &r.finish_text}) {
+    require(text::is_utf8(*text));
+    out += *text + '\x1f';
+  }
+  require((r.failure == wire::Failure::kNone) == (r.outcome == wire::Outcome::kOk));
+  require((r.content_events > 0) == r.first_token_at.is_set());
+  for (const std::int64_t n :
+       {std::int64_t{r.content_events}, std::int64_t{r.malformed_events},
+        static_cast<std::int64_t>(r.failure), static_cast<std::int64_t>(r.finish_reason),
+        std::int64_t{r.http_status}, std::int64_t{r.prompt_tokens},
+        std::int64_t{r.completion_tokens}, static_cast<std::int64_t>(r.chunk_at.size())}) {
+    out += std::to_string(n) + ' ';
+  }
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 1) {
+    return 0;
+  }
+  const auto api =
+      (data[0] & 1) != 0 ? base::ApiType::kOpenAiCompletions : base::ApiType::kOpenAiChat;
+  const std::vector<char> copy(data + 1, data + size);
+  const std::string_view bytes(copy.data(), copy.size());
+  const std::size_t cut = bytes.find('\xFF');
+  if (cut != std::string_view::npos) {
+    check_template(bytes.substr(0, cut), bytes.substr(cut + 1), api);
+  }
+  const bool stream = (data[0] & 2) != 0;
+  const auto end = (data[0] & 4) != 0 ? target::EndKind::kReset : target::EndKind::kComplete;
+  require(said(bytes, bytes.size() + 1, stream, api, end) == said(bytes, 1, stream, api, end));
+  return 0;
+}

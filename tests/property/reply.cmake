@@ -1,0 +1,2 @@
+tutti_test(reply_property_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/reply_property_test.cc
+  DEPS tutti_target)

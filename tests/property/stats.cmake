@@ -1,0 +1,3 @@
+tutti_test(stats_property_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/stats_test.cc
+  DEPS tutti_stats)

@@ -1,0 +1,162 @@
+#include "tests/sim/agent_node.h"
+
+#include <utility>
+
+namespace tutti::sim {
+namespace {
+
+wire::Hello hello_of(const AgentOptions& options) {
+  wire::Hello hello;
+  hello.protocol_version = options.protocol_version;
+  hello.software_version = "sim";
+  hello.agent_name = options.name;
+  hello.host = "host-" + options.name;
+  hello.workers = 1;
+  hello.fd_limit = 65'536;
+  hello.ephemeral_ports = 28'000;
+  return hello;
+}
+
+session::AgentConfig config_of(const AgentOptions& options) {
+  session::AgentConfig config;
+  config.hello = hello_of(options);
+  config.orphan_drain_max = Duration::seconds(10);
+  return config;
+}
+
+}  // namespace
+
+AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentOptions options)
+    : world_(world),
+      network_(network),
+      witness_(witness),
+      options_(std::move(options)),
+      machine_(config_of(options_)),
+      alarm_(world, [this] { turn(); }) {
+  node_ = network_.add([this](std::size_t /*from*/, const std::string& bytes) {
+    if (crashed_ || line_ == nullptr) {
+      return;
+    }
+    for (wire::Message& message : line_->receive(bytes, local())) {
+      world_.note(wire::name_of(message), node_);
+      inbox_.emplace_back(session::MessageFrom{std::move(message)});
+    }
+    turn();
+  });
+  engine_ = std::make_unique<SimEngine>(
+      world_, witness_, options_.clock, node_, options_.engine,
+      SimEngine::Answers{
+          [this](std::vector<wire::Record> records) {
+            post(session::RecordsDone{std::move(records)});
+          },
+          [this](std::uint32_t phase, std::uint32_t number, std::vector<base::Seq> seqs) {
+            post(session::EngineRecalled{phase, number, std::move(seqs)});
+          },
+          [this](std::uint32_t phase, std::vector<base::Seq> seqs) {
+            post(session::EngineAborted{phase, std::move(seqs)});
+          }});
+}
+
+void AgentNode::begin() {
+  line_ = std::make_unique<Line>(network_, witness_, node_, 0, options_.link,
+                                 base::Id{node_ + 1, 0xA9E27}, local());
+  post(session::Connected{options_.listening});
+}
+
+void AgentNode::crash() {
+  world_.note("crash", node_);
+  crashed_ = true;
+  engine_->crash();
+}
+
+void AgentNode::signal() {
+  world_.note("signal", node_);
+  if (!gone() && line_ != nullptr) {
+    post(session::StopAsked{"SIGTERM"});
+  }
+}
+
+void AgentNode::post(session::Event event) {
+  inbox_.push_back(std::move(event));
+  turn();
+}
+
+void AgentNode::turn() {
+  if (crashed_ || turning_ || line_ == nullptr) {
+    return;
+  }
+  turning_ = true;
+  if (!exited_ && line_->link().lost(local())) {
+    inbox_.emplace_back(session::LinkLost{"silence"});
+  }
+  inbox_.emplace_back(session::Tick{});
+  std::vector<session::Command> commands;
+  while (!inbox_.empty() && !exited_) {
+    session::Event event = std::move(inbox_.front());
+    inbox_.pop_front();
+    commands.clear();
+    machine_.step(std::move(event), local(), commands);
+    for (session::Command& command : commands) {
+      perform(command);
+    }
+  }
+  inbox_.clear();
+  turning_ = false;
+  line_->poll(local());
+  set_alarm();
+}
+
+void AgentNode::set_alarm() {
+  if (exited_ && (line_->done() || world_.now() >= gone_at_)) {
+    return;
+  }
+  Instant next = line_->link().next_deadline();
+  if (!exited_) {
+    next = std::min(next, machine_.next_tick());
+  }
+  alarm_.set(options_.clock.truth(next));
+}
+
+void AgentNode::perform(session::Command& command) {
+  if (auto* send = std::get_if<session::Send>(&command)) {
+    line_->send(send->message, local());
+  } else if (auto* terms = std::get_if<session::SetLiveness>(&command)) {
+    line_->link().set_liveness(terms->heartbeat, terms->lost_after);
+  } else if (std::holds_alternative<session::OpenBodies>(command)) {
+    inbox_.emplace_back(session::BodiesOpened{options_.bodies_cached, {}});
+  } else if (auto* bodies = std::get_if<session::StoreBodies>(&command)) {
+    if (bodies->chunk.last) {
+      inbox_.emplace_back(session::BodiesStored{});
+    }
+  } else if (auto* start = std::get_if<session::EngineStart>(&command)) {
+    wire::Reach reach;
+    reach.reachable = true;
+    inbox_.emplace_back(session::EngineWarmed{
+        options_.prepare_error, std::vector<wire::Reach>(start->target.urls.size(), reach), 0});
+  } else if (auto* arm = std::get_if<session::EngineArm>(&command)) {
+    engine_->arm(arm->phase);
+  } else if (auto* issue = std::get_if<session::EngineIssue>(&command)) {
+    engine_->issue(issue->phase, issue->commands);
+  } else if (auto* recall = std::get_if<session::EngineRecall>(&command)) {
+    engine_->recall(recall->phase, recall->number);
+  } else if (std::holds_alternative<session::EngineAbort>(command)) {
+    engine_->abort();
+  } else if (std::holds_alternative<session::ReadGauges>(command)) {
+    inbox_.emplace_back(session::Gauges{engine_->progress()});
+  } else if (auto* append = std::get_if<session::SpoolAppend>(&command)) {
+    spool_.push_back(std::move(append->batch));
+  } else if (auto* forget = std::get_if<session::SpoolForget>(&command)) {
+    while (!spool_.empty() && spool_.front().number <= forget->number) {
+      spool_.pop_front();
+    }
+  } else if (auto* exit = std::get_if<session::Exit>(&command)) {
+    world_.note("exit", node_, static_cast<std::uint64_t>(exit->code));
+    exited_ = true;
+    gone_at_ = world_.now() + Duration::seconds(2);
+    exit_code_ = exit->code;
+    exit_reason_ = exit->reason;
+    engine_->crash();
+  }
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,173 @@
+#include "tests/sim/coordinator_node.h"
+
+#include <utility>
+
+namespace tutti::sim {
+
+std::vector<conduct::StoredRecord> SimLedger::accept(std::size_t agent,
+                                                     const wire::RecordBatch& batch) {
+  std::vector<conduct::StoredRecord> fresh;
+  if (!batches_.emplace(agent, batch.number).second) {
+    return fresh;
+  }
+  if (batch.number > 1 && batches_.count({agent, batch.number - 1}) == 0) {
+    witness_.complain("batch {} of node {} came before the one before it", batch.number, agent);
+  }
+  for (const wire::Record& record : batch.records) {
+    if (!records_[record.phase].emplace(record.seq, record.outcome).second) {
+      witness_.complain("seq {} of phase {} has two records", record.seq, record.phase);
+      continue;
+    }
+    fresh.push_back({record.phase, record.seq, record.outcome});
+  }
+  return fresh;
+}
+
+CoordinatorNode::CoordinatorNode(World& world, SimNetwork& network, Witness& witness,
+                                 conduct::RunPlan plan, SimClock clock)
+    : world_(world),
+      network_(network),
+      witness_(witness),
+      clock_(clock),
+      machine_(std::move(plan)),
+      ledger_(witness),
+      alarm_(world, [this] { turn(); }) {
+  link_config_.heartbeat = machine_.plan().heartbeat;
+  link_config_.lost_after = machine_.plan().lost_after;
+  link_config_.retransmit_after = Duration::millis(100);
+  network_.add([this](std::size_t from, const std::string& bytes) { receive(from, bytes); });
+}
+
+void CoordinatorNode::begin() {
+  step(conduct::Tick{});
+  turn();
+}
+
+void CoordinatorNode::dial(std::size_t node) {
+  peer_of(node, true);
+  turn();
+}
+
+void CoordinatorNode::ask_stop(conduct::StopKind kind) {
+  if (!crashed_ && !finished()) {
+    world_.note("stop asked", 0, static_cast<std::uint64_t>(kind));
+    step(conduct::StopAsked{kind, "a stop was asked for"});
+    turn();
+  }
+}
+
+CoordinatorNode::Peer& CoordinatorNode::peer_of(std::size_t node, bool dialled) {
+  const auto [it, fresh] = peers_.try_emplace(node);
+  if (fresh) {
+    it->second.line = std::make_unique<Line>(network_, witness_, 0, node, link_config_,
+                                             base::Id{node + 1, 0xC002D}, local());
+    step(conduct::PeerJoined{node, dialled, fmt::format("sim://{}", node)});
+  }
+  return it->second;
+}
+
+void CoordinatorNode::receive(std::size_t from, const std::string& bytes) {
+  if (crashed_) {
+    return;
+  }
+  Peer& peer = peer_of(from, false);
+  for (wire::Message& message : peer.line->receive(bytes, local())) {
+    world_.note(wire::name_of(message), 0, from);
+    if (const auto* batch = std::get_if<wire::RecordBatch>(&message)) {
+      step(conduct::RecordsStored{from, batch->number, ledger_.accept(from, *batch)});
+    } else {
+      step(conduct::MessageFrom{from, std::move(message)});
+    }
+  }
+  turn();
+}
+
+void CoordinatorNode::step(const conduct::Event& event) {
+  std::vector<conduct::Command> commands;
+  machine_.step(event, local(), commands);
+  for (const conduct::Command& command : commands) {
+    perform(command);
+  }
+}
+
+void CoordinatorNode::perform(const conduct::Command& command) {
+  if (const auto* send = std::get_if<conduct::Send>(&command)) {
+    const auto peer = peers_.find(send->agent);
+    if (peer != peers_.end() && !peer->second.lost && !peer->second.closing) {
+      peer->second.line->send(send->message, local());
+    }
+  } else if (const auto* ship = std::get_if<conduct::ShipBodies>(&command)) {
+    ship_bodies(ship->agent);
+  } else if (const auto* close = std::get_if<conduct::Close>(&command)) {
+    Peer& peer = peers_.at(close->agent);
+    peer.closing = true;
+    peer.close_by = world_.now() + kLinger;
+  } else if (const auto* started = std::get_if<conduct::PhaseStarted>(&command)) {
+    world_.note("phase started", 0, started->phase);
+    started_[started->phase] = clock_.truth(started->start_at);
+    std::uint64_t sum = 0;
+    for (const auto& [agent, slots] : started->slots) {
+      sum += slots;
+    }
+    const auto& truth = witness_.phases().at(started->phase);
+    if (truth.closed_loop && sum != truth.concurrency) {
+      witness_.complain("the slots of phase {} add up to {}, C is {}", started->phase, sum,
+                        truth.concurrency);
+    }
+  } else if (const auto* issued = std::get_if<conduct::PhaseIssuingEnded>(&command)) {
+    world_.note("issuing ended", 0, issued->phase, issued->issued);
+    issuing_ends_[issued->phase] = *issued;
+  } else if (const auto* ended = std::get_if<conduct::PhaseEnded>(&command)) {
+    world_.note("phase ended", 0, ended->phase, ended->totals.prefix);
+    if (!totals_.emplace(ended->phase, ended->totals).second) {
+      witness_.complain("phase {} ended twice", ended->phase);
+    }
+  } else if (const auto* notice = std::get_if<conduct::Notice>(&command)) {
+    notices_.push_back(notice->text);
+  } else if (const auto* finish = std::get_if<conduct::Finish>(&command)) {
+    if (finished()) {
+      witness_.complain("the run finished twice");
+    }
+    world_.note("finish", 0, static_cast<std::uint64_t>(finish->outcome.exit));
+    finish_ = finish->outcome;
+    finished_at_ = world_.now();
+  }
+}
+
+void CoordinatorNode::ship_bodies(std::size_t node) {
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    peers_.at(node).line->send(wire::BodyChunk{i * 4, "body", i == 2}, local());
+  }
+}
+
+void CoordinatorNode::turn() {
+  if (crashed_) {
+    return;
+  }
+  if (finished() && world_.now() > finished_at_ + kLinger) {
+    crashed_ = true;  // the process has ended
+    return;
+  }
+  for (auto& [node, peer] : peers_) {
+    if (!peer.lost && peer.line->link().lost(local())) {
+      peer.lost = true;
+      world_.note("peer lost", 0, node);
+      step(conduct::PeerLost{node, "silence"});
+    }
+  }
+  step(conduct::Tick{});
+  Instant next = finished() ? base::kFarFuture : machine_.next_tick();
+  for (auto& [node, peer] : peers_) {
+    const bool closed = peer.closing && (peer.line->done() || world_.now() >= peer.close_by);
+    if (!peer.lost && !closed) {
+      peer.line->poll(local());
+      next = std::min(next, peer.line->link().next_deadline());
+    }
+  }
+  if (finished()) {
+    next = std::min(next, clock_.at(finished_at_ + kLinger + Duration::millis(1)));
+  }
+  alarm_.set(clock_.truth(next));
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,99 @@
+#pragma once
+
+// CoordinatorNode: the simulated coordinator host: a real RunMachine, one real Link for each agent,
+// and a ledger in memory that takes every batch once. Single thread.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/conduct/run_machine.h"
+#include "tests/sim/line.h"
+#include "tests/sim/network.h"
+#include "tests/sim/witness.h"
+#include "tests/sim/world.h"
+
+namespace tutti::sim {
+
+// Idempotent by (agent, batch); a query with two records is a broken promise.
+class SimLedger {
+ public:
+  explicit SimLedger(Witness& witness) : witness_(witness) {}
+  std::vector<conduct::StoredRecord> accept(std::size_t agent, const wire::RecordBatch& batch);
+  const std::map<std::uint32_t, std::map<base::Seq, wire::Outcome>>& records() const {
+    return records_;
+  }
+
+ private:
+  Witness& witness_;
+  std::set<std::pair<std::size_t, std::uint64_t>> batches_;
+  std::map<std::uint32_t, std::map<base::Seq, wire::Outcome>> records_;
+};
+
+class CoordinatorNode {
+ public:
+  // How long the last words may take to be delivered.
+  static constexpr Duration kLinger = Duration::seconds(3);
+
+  CoordinatorNode(World& world, SimNetwork& network, Witness& witness, conduct::RunPlan plan,
+                  SimClock clock);
+
+  // Must be made before any agent: the coordinator is node 0.
+  void begin();
+  void dial(std::size_t node);
+  void ask_stop(conduct::StopKind kind);
+  void crash() { crashed_ = true; }
+  bool crashed() const { return crashed_; }
+
+  bool finished() const { return finish_.has_value(); }
+  Instant finished_at() const { return finished_at_; }
+  const conduct::Outcome& outcome() const { return *finish_; }
+  const conduct::RunMachine& machine() const { return machine_; }
+  const SimLedger& ledger() const { return ledger_; }
+  const std::map<std::uint32_t, conduct::PhaseTotals>& totals() const { return totals_; }
+  const std::map<std::uint32_t, conduct::PhaseIssuingEnded>& issuing_ends() const {
+    return issuing_ends_;
+  }
+  Instant started_at(std::uint32_t phase) const { return started_.at(phase); }
+  const std::vector<std::string>& notices() const { return notices_; }
+  Instant local() const { return clock_.at(world_.now()); }
+
+ private:
+  struct Peer {
+    std::unique_ptr<Line> line;
+    bool lost = false;
+    bool closing = false;
+    Instant close_by{};
+  };
+
+  void receive(std::size_t from, const std::string& bytes);
+  Peer& peer_of(std::size_t node, bool dialled);
+  void step(const conduct::Event& event);
+  void perform(const conduct::Command& command);
+  void turn();
+  void ship_bodies(std::size_t node);
+
+  World& world_;
+  SimNetwork& network_;
+  Witness& witness_;
+  SimClock clock_;
+  wire::LinkConfig link_config_;
+  conduct::RunMachine machine_;
+  SimLedger ledger_;
+  Alarm alarm_;
+  std::map<std::size_t, Peer> peers_;
+  bool crashed_ = false;
+  std::optional<conduct::Outcome> finish_;
+  Instant finished_at_{};
+  std::map<std::uint32_t, Instant> started_;  // true time of the phase's start
+  std::map<std::uint32_t, conduct::PhaseTotals> totals_;
+  std::map<std::uint32_t, conduct::PhaseIssuingEnded> issuing_ends_;
+  std::vector<std::string> notices_;
+};
+
+}  // namespace tutti::sim

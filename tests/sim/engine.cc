@@ -1,0 +1,155 @@
+#include "tests/sim/engine.h"
+
+#include <utility>
+
+namespace tutti::sim {
+
+SimEngine::SimEngine(World& world, Witness& witness, const SimClock& clock, std::size_t node,
+                     EngineOptions options, Answers answers)
+    : world_(world),
+      witness_(witness),
+      clock_(clock),
+      node_(node),
+      options_(options),
+      answers_(std::move(answers)) {}
+
+void SimEngine::arm(const wire::ArmPhase& phase) {
+  if (!queue_.empty() || !flights_.empty()) {
+    witness_.complain("node {} is armed for phase {} with {} queries of phase {} left", node_,
+                      phase.phase, queue_.size() + flights_.size(), armed_.phase);
+  }
+  armed_ = phase;
+  armed_once_ = true;
+  progress_.phase = phase.phase;
+  witness_.armed(node_, phase.phase, phase.slots);
+  turn();
+}
+
+void SimEngine::issue(std::uint32_t phase, const std::vector<base::IssueCommand>& commands) {
+  if (!armed_once_ || phase != armed_.phase) {
+    witness_.complain("node {} got commands of phase {}, which is not armed", node_, phase);
+    return;
+  }
+  for (const base::IssueCommand& command : commands) {
+    if (!queue_.emplace(command.seq, command).second) {
+      witness_.complain("node {} got seq {} while it has it queued", node_, command.seq);
+    }
+  }
+  turn();
+}
+
+void SimEngine::turn() {
+  if (crashed_ || !armed_once_) {
+    return;
+  }
+  Instant next = base::kFarFuture;
+  while (!queue_.empty() && flights_.size() < armed_.slots) {
+    const base::IssueCommand command = queue_.begin()->second;
+    const Instant due = armed_.start_at + command.due_offset;
+    if (local() < due) {
+      next = clock_.truth(due);
+      break;
+    }
+    queue_.erase(queue_.begin());
+    start(command);
+  }
+  if (next != base::kFarFuture && (wake_at_ <= world_.now() || next < wake_at_)) {
+    wake_at_ = next;
+    world_.at(next, [this] { turn(); });
+  }
+}
+
+void SimEngine::start(const base::IssueCommand& command) {
+  const std::uint64_t flight = next_flight_++;
+  flights_.emplace(flight, Flight{command, armed_.start_at + command.due_offset, local()});
+  witness_.started(node_, armed_.phase, command);
+  ++progress_.started;
+  if (world_.maybe(options_.hang)) {
+    return;
+  }
+  const double factor = 1.0 + options_.service_spread * world_.uniform(-1.0, 1.0);
+  const Duration service = Duration::from_seconds(options_.service_mean.to_seconds() * factor);
+  const auto outcome = world_.maybe(options_.failure) ? wire::Outcome::kFailed : wire::Outcome::kOk;
+  world_.after(service, [this, flight, outcome] { end(flight, outcome); });
+}
+
+void SimEngine::end(std::uint64_t flight, wire::Outcome outcome) {
+  const auto it = flights_.find(flight);
+  if (crashed_ || it == flights_.end()) {
+    return;
+  }
+  wire::Record record;
+  record.seq = it->second.command.seq;
+  record.sample = it->second.command.sample;
+  record.phase = static_cast<std::uint16_t>(armed_.phase);
+  record.outcome = outcome;
+  record.due_at = it->second.due_at;
+  record.issued_at = it->second.issued_at;
+  record.done_at = local();
+  flights_.erase(it);
+  witness_.ended(node_, armed_.phase, record.seq);
+  ++progress_.done;
+  progress_.failed += outcome == wire::Outcome::kOk ? 0U : 1U;
+  if (outcome != wire::Outcome::kCancelled) {
+    progress_.last_response_at = local();
+  }
+  if (world_.maybe(options_.record_loss)) {
+    ++progress_.health.records_lost;
+    world_.note("record lost", node_, record.phase, record.seq);
+  } else {
+    std::vector<wire::Record> records;
+    records.push_back(std::move(record));
+    answers_.records(std::move(records));
+  }
+  turn();
+}
+
+std::vector<base::Seq> SimEngine::take_queue() {
+  std::vector<base::Seq> unstarted;
+  for (const auto& [seq, command] : queue_) {
+    unstarted.push_back(seq);
+  }
+  queue_.clear();
+  return unstarted;
+}
+
+void SimEngine::recall(std::uint32_t phase, std::uint32_t number) {
+  auto unstarted = take_queue();
+  const auto wait = static_cast<std::int64_t>(
+      world_.uniform() * static_cast<double>(options_.answer_max.ns));
+  world_.after(Duration::nanos(wait), [this, phase, number, seqs = std::move(unstarted)] {
+    if (!crashed_) {
+      answers_.recalled(phase, number, seqs);
+    }
+  });
+}
+
+// Answers after every earlier recall: answer_max bounds those.
+void SimEngine::abort() {
+  auto unstarted = take_queue();
+  while (!flights_.empty()) {
+    end(flights_.begin()->first, wire::Outcome::kCancelled);
+  }
+  world_.after(options_.answer_max, [this, seqs = std::move(unstarted)] {
+    if (!crashed_) {
+      answers_.aborted(armed_.phase, seqs);
+    }
+  });
+}
+
+void SimEngine::crash() {
+  crashed_ = true;
+  while (!flights_.empty()) {
+    witness_.ended(node_, armed_.phase, flights_.begin()->second.command.seq);
+    flights_.erase(flights_.begin());
+  }
+}
+
+wire::Progress SimEngine::progress() const {
+  wire::Progress progress = progress_;
+  progress.in_flight = static_cast<std::uint32_t>(flights_.size());
+  progress.queued = static_cast<std::uint32_t>(queue_.size());
+  return progress;
+}
+
+}  // namespace tutti::sim

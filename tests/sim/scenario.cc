@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tests/sim/simulate.h"
+
+// Random scenarios: wide on purpose, but each small enough to play in some milliseconds.
+
+namespace tutti::sim {
+namespace {
+
+using base::Pacing;
+using base::PhaseKind;
+
+conduct::RunPhase draw_phase(World& world, PhaseKind kind, double service_s) {
+  conduct::RunPhase phase;
+  phase.name = kind == PhaseKind::kWarmup        ? "warmup"
+               : kind == PhaseKind::kPerformance ? "performance"
+                                                 : "accuracy";
+  plan::PhaseSpec& spec = phase.schedule;
+  spec.kind = kind;
+  spec.pacing = static_cast<Pacing>(world.below(3));
+  spec.dataset_rows = static_cast<std::uint32_t>(world.between(1, 500));
+  spec.order = kind == PhaseKind::kAccuracy ? plan::OrderKind::kSequential
+                                            : plan::OrderKind::kWithoutReplacement;
+  spec.order_seed = world.bits();
+  spec.salted = kind == PhaseKind::kWarmup || world.maybe(0.3);
+  spec.salt_seed = world.bits();
+  const double most = kind == PhaseKind::kPerformance ? 900 : 150;
+  spec.total = static_cast<base::Seq>(world.log_uniform(1, most));
+  if (spec.pacing == Pacing::kClosedLoop) {
+    spec.concurrency = static_cast<std::uint32_t>(world.log_uniform(1, 301));
+    // Not more than about half a minute of it.
+    const double passes = 30.0 / service_s;
+    spec.total = std::min(
+        spec.total, static_cast<base::Seq>(std::ceil(spec.concurrency * passes)));
+  } else if (spec.pacing == Pacing::kTimed) {
+    spec.target_qps = world.log_uniform(5, 500);
+    spec.gap_seed = world.bits();
+    spec.total = std::min(spec.total, static_cast<base::Seq>(std::ceil(spec.target_qps * 20)));
+  }
+  if (kind == PhaseKind::kPerformance && world.maybe(0.2)) {
+    phase.issue_cap = Duration::from_seconds(world.uniform(0.05, 8.0));
+  }
+  if (world.maybe(0.15)) {
+    phase.drain_timeout = Duration::from_seconds(world.uniform(0.05, 3.0));
+  }
+  return phase;
+}
+
+void draw_network(World& world, Scenario& scenario) {
+  NetworkOptions& network = scenario.network;
+  network.delay_min = Duration::from_seconds(world.log_uniform(50e-6, 10e-3));
+  network.delay_jitter = Duration::from_seconds(world.log_uniform(10e-6, 10e-3));
+  if (world.maybe(0.5)) {
+    network.loss = world.uniform(0, 0.15);
+    network.duplication = world.uniform(0, 0.10);
+    network.reorder = world.uniform(0, 0.20);
+  }
+  if (world.maybe(0.3)) {
+    network.asymmetry = Duration::from_seconds(world.uniform(0, 10e-3));
+  }
+}
+
+void draw_faults(World& world, Scenario& scenario, double span_s) {
+  const auto when = [&world, span_s] {
+    return Instant{static_cast<std::int64_t>(world.uniform(0.0, span_s) * 1e9)};
+  };
+  const auto add = [&](double probability, FaultKind kind, Duration lasts) {
+    if (world.maybe(probability)) {
+      scenario.faults.push_back({kind, when(), world.below(scenario.agents), lasts});
+      return true;
+    }
+    return false;
+  };
+  if (world.maybe(0.25)) {
+    return;  // a quiet one
+  }
+  if (add(0.35, FaultKind::kStop, {})) {
+    add(0.3, FaultKind::kStop, {});
+  }
+  add(0.05, FaultKind::kWatchdogStop, {});
+  add(0.15, FaultKind::kAgentCrash, {});
+  add(0.05, FaultKind::kAgentCrash, {});
+  add(0.05, FaultKind::kAgentSignal, {});
+  add(0.25, FaultKind::kPartition, Duration::from_seconds(world.log_uniform(0.05, 8.0)));
+  add(0.10, FaultKind::kPartition, Duration::from_seconds(world.log_uniform(0.05, 8.0)));
+  add(0.04, FaultKind::kCoordinatorCrash, {});
+  add(0.05, FaultKind::kLateAgent, {});
+}
+
+}  // namespace
+
+bool Scenario::quiet() const {
+  const bool limited = std::any_of(
+      plan.phases.begin(), plan.phases.end(),
+      [](const conduct::RunPhase& phase) { return phase.drain_timeout.ns > 0; });
+  return faults.empty() && engine.record_loss == 0 && engine.hang == 0 && network.loss == 0 &&
+         !limited && plan.timeouts.run.ns == 0 && plan.clock_error_max > Duration::millis(100);
+}
+
+conduct::RunPlan plain_plan(std::size_t agents, std::uint32_t concurrency, base::Seq total) {
+  conduct::RunPlan plan;
+  plan.run = base::Id{7, 7};
+  plan.agents_expected = static_cast<std::uint32_t>(agents);
+  plan.heartbeat = Duration::millis(500);
+  plan.lost_after = Duration::seconds(4);
+  plan.target.urls = {"http://a/v1/chat/completions", "http://b/v1/chat/completions"};
+  plan.bodies = {"00ff", 12, 3};
+  conduct::RunPhase phase;
+  phase.name = "performance";
+  phase.schedule.pacing = Pacing::kClosedLoop;
+  phase.schedule.concurrency = concurrency;
+  phase.schedule.total = total;
+  phase.schedule.dataset_rows = 100;
+  phase.schedule.order_seed = 42;
+  plan.phases.push_back(phase);
+  return plan;
+}
+
+Scenario draw_scenario(std::uint64_t seed) {
+  World world(seed ^ 0x5EEDC0DEULL);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.agents = world.between(1, 9);
+  scenario.plan = plain_plan(scenario.agents, 1, 1);
+  scenario.plan.phases.clear();
+  scenario.plan.clock_error_max = world.maybe(0.03) ? Duration::millis(2) : Duration::millis(500);
+  scenario.plan.prefetch = world.maybe(0.3) ? 0 : world.maybe(0.2) ? 5 : -1;
+  scenario.plan.in_flight_max =
+      world.maybe(0.5) ? 0 : static_cast<std::uint32_t>(world.between(scenario.agents, 300));
+  conduct::Timeouts& timeouts = scenario.plan.timeouts;
+  timeouts.gather = Duration::seconds(5);
+  timeouts.prepare = Duration::seconds(10);
+  timeouts.clock = Duration::seconds(5);
+  timeouts.answer = Duration::seconds(3);
+  timeouts.grace = Duration::seconds(3);
+  timeouts.abort = Duration::seconds(5);
+  if (world.maybe(0.05)) {
+    timeouts.run = Duration::from_seconds(world.uniform(0.2, 15));
+  }
+
+  EngineOptions& engine = scenario.engine;
+  const double service = world.log_uniform(0.001, 1.0);
+  engine.service_mean = Duration::from_seconds(service);
+  engine.service_spread = world.uniform(0, 1);
+  engine.failure = world.maybe(0.3) ? world.uniform(0, 0.5) : 0;
+  engine.record_loss = world.maybe(0.06) ? world.uniform(0, 0.05) : 0;
+  engine.hang = world.maybe(0.06) ? world.uniform(0, 0.05) : 0;
+  if (engine.hang > 0 || world.maybe(0.1)) {
+    timeouts.response_idle = Duration::seconds(3);
+  }
+
+  if (world.maybe(0.5)) {
+    scenario.plan.phases.push_back(draw_phase(world, PhaseKind::kWarmup, service));
+  }
+  scenario.plan.phases.push_back(draw_phase(world, PhaseKind::kPerformance, service));
+  if (world.maybe(0.2)) {
+    scenario.plan.phases.push_back(draw_phase(world, PhaseKind::kAccuracy, service));
+  }
+  draw_network(world, scenario);
+  scenario.listening = world.maybe(0.3);
+  scenario.bodies_cached = world.maybe(0.5);
+  draw_faults(world, scenario, world.log_uniform(0.5, 40.0));
+  return scenario;
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,155 @@
+// The promises of the pure brains, in worlds with loss, doubling, reordering, delay, partitions,
+// crashes and skewed clocks. One seed is one world; a failing seed prints itself.
+//   TUTTI_SIM_SEEDS   how many seeds (default 2000)
+//   TUTTI_SIM_FIRST   the first one (default 1); with TUTTI_SIM_SEEDS=1 it replays one seed
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/simulate.h"
+
+namespace tutti::sim {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::string explain(const Report& report) {
+  std::string text = report.description;
+  for (const std::string& complaint : report.complaints) {
+    text += "  BROKEN: " + complaint + "\n";
+  }
+  return text + "the end of its trace:\n" + report.tail;
+}
+
+TEST(Simulation, EveryPromiseHoldsOnEverySeed) {
+  const std::uint64_t first = from_environment("TUTTI_SIM_FIRST", 1);
+  const std::uint64_t seeds = from_environment("TUTTI_SIM_SEEDS", 2000);
+  std::uint64_t broken = 0;
+  std::map<std::string, std::uint64_t> ends;
+  std::uint64_t happened = 0;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const Report report = simulate(scenario);
+    happened += report.happened;
+    ++ends[!report.finished            ? "coordinator crashed"
+           : !report.outcome.any_phase ? "called off"
+           : !report.outcome.complete  ? "stopped early"
+           : !report.outcome.valid     ? "complete, invalid"
+                                       : "complete"];
+    if (!report.complaints.empty()) {
+      ADD_FAILURE() << explain(report);
+      if (++broken == 3) {
+        break;
+      }
+    }
+    if (seed % 8 == 0) {
+      EXPECT_EQ(simulate(scenario).hash, report.hash) << "seed " << seed << " is not repeatable";
+    }
+  }
+  for (const auto& [end, count] : ends) {
+    RecordProperty(end, static_cast<int>(count));
+    std::printf("  %-20s %llu\n", end.c_str(), static_cast<unsigned long long>(count));
+  }
+  std::printf("  %-20s %llu\n", "happenings", static_cast<unsigned long long>(happened));
+  if (seeds >= 500) {
+    // The scenarios must really visit all of these, or the test proves less than it says.
+    for (const char* end : {"complete", "complete, invalid", "stopped early", "called off",
+                            "coordinator crashed"}) {
+      EXPECT_GT(ends[end], 0U) << end;
+    }
+  }
+}
+
+// ---- the number of agents changes nothing ----------------------------------------------------
+
+conduct::RunPhase phase_of(base::PhaseKind kind, base::Pacing pacing, base::Seq total) {
+  conduct::RunPhase phase;
+  phase.name = kind == base::PhaseKind::kWarmup ? "warmup" : "performance";
+  phase.schedule.kind = kind;
+  phase.schedule.pacing = pacing;
+  phase.schedule.total = total;
+  phase.schedule.dataset_rows = 97;
+  phase.schedule.order_seed = 11;
+  phase.schedule.salted = kind == base::PhaseKind::kWarmup;
+  phase.schedule.salt_seed = 12;
+  phase.schedule.concurrency = pacing == base::Pacing::kClosedLoop ? 41 : 0;
+  phase.schedule.target_qps = pacing == base::Pacing::kTimed ? 300 : 0;
+  phase.schedule.gap_seed = 13;
+  return phase;
+}
+
+TEST(Simulation, OneThreeAndSevenAgentsIssueTheSameQueries) {
+  for (const auto pacing :
+       {base::Pacing::kBurst, base::Pacing::kTimed, base::Pacing::kClosedLoop}) {
+    for (const std::size_t agents : {std::size_t{1}, std::size_t{3}, std::size_t{7}}) {
+      Scenario scenario;
+      scenario.seed = 5 + agents;
+      scenario.agents = agents;
+      scenario.plan = plain_plan(agents, 41, 1);
+      scenario.plan.phases = {phase_of(base::PhaseKind::kWarmup, pacing, 120),
+                              phase_of(base::PhaseKind::kPerformance, pacing, 700)};
+      const Report report = simulate(scenario);
+      ASSERT_TRUE(report.complaints.empty()) << explain(report);
+      ASSERT_TRUE(report.finished && report.outcome.complete && report.outcome.valid);
+      // The witness has compared each query's row, salt and due time with the schedule of the
+      // seeds; so equal sets of sequence numbers are equal sets of queries.
+      ASSERT_EQ(report.totals.size(), 2U);
+      for (std::size_t p = 0; p < 2; ++p) {
+        const PhaseTruth& truth = report.phases[p];
+        EXPECT_EQ(truth.started, truth.schedule.size());
+        EXPECT_TRUE(std::all_of(truth.starts.begin(), truth.starts.end(),
+                                [](std::uint8_t starts) { return starts == 1; }));
+        EXPECT_EQ(report.totals[p].ok, truth.schedule.size());
+        EXPECT_EQ(report.totals[p].prefix, truth.schedule.size());
+        EXPECT_TRUE(report.totals[p].missing.empty());
+      }
+    }
+  }
+}
+
+// ---- the closed loop stays full --------------------------------------------------------------
+
+// Mean in-flight from the first start to the last, as a share of C.
+double fullness(std::size_t agents, std::uint32_t concurrency, Duration service,
+                std::int64_t prefetch) {
+  Scenario scenario;
+  scenario.seed = 99;
+  scenario.agents = agents;
+  scenario.plan = plain_plan(agents, concurrency, std::uint64_t{concurrency} * 40);
+  scenario.plan.prefetch = prefetch;
+  scenario.engine.service_mean = service;
+  scenario.network.delay_min = Duration::micros(100);
+  scenario.network.delay_jitter = Duration::micros(50);
+  const Report report = simulate(scenario);
+  EXPECT_TRUE(report.complaints.empty()) << explain(report);
+  const PhaseTruth& truth = report.phases[0];
+  const double span = (truth.last_start - truth.first_start).to_seconds();
+  return truth.area_at_last_start / (span * concurrency);
+}
+
+TEST(Simulation, TheClosedLoopStaysFullWhenTheRoundTripIsShort) {
+  for (const std::size_t agents : {std::size_t{1}, std::size_t{3}, std::size_t{7}}) {
+    for (const std::uint32_t concurrency : {1U, 7U, 64U, 300U}) {
+      for (const auto service : {Duration::millis(50), Duration::millis(400)}) {
+        EXPECT_GE(fullness(agents, concurrency, service, -1), 0.99)
+            << agents << " agents, C " << concurrency << ", " << service.to_seconds() << " s";
+      }
+    }
+  }
+}
+
+TEST(Simulation, PrefetchKeepsTheLoopFullEvenWhenQueriesAreShorterThanTheWayBack) {
+  EXPECT_GE(fullness(3, 64, Duration::millis(3), -1), 0.90);
+  // Which strict credits cannot: here each start waits for a round trip and more.
+  EXPECT_LT(fullness(3, 64, Duration::millis(3), 0), 0.95);
+}
+
+}  // namespace
+}  // namespace tutti::sim

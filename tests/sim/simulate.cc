@@ -1,0 +1,333 @@
+#include "tests/sim/simulate.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace tutti::sim {
+namespace {
+
+// One universe: the nodes, the faults, the verdict.
+class Play {
+ public:
+  explicit Play(const Scenario& scenario)
+      : scenario_(scenario),
+        world_(scenario.seed),
+        witness_(world_),
+        network_(world_, scenario.network),
+        coordinator_(world_, network_, witness_, scenario.plan, a_clock()) {
+    std::vector<plan::PhaseSpec> specs;
+    for (const conduct::RunPhase& phase : scenario.plan.phases) {
+      specs.push_back(phase.schedule);
+    }
+    witness_.expect(specs);
+    for (std::size_t i = 0; i < scenario.agents; ++i) {
+      add_agent(fmt::format("agent-{}", i));
+    }
+  }
+
+  Report run() {
+    coordinator_.begin();
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      start_agent(i, Duration::millis(static_cast<std::int64_t>(world_.below(200))));
+    }
+    for (const Fault& fault : scenario_.faults) {
+      world_.at(fault.at, [this, fault] { inject(fault); });
+    }
+    const Instant end = world_.now() + scenario_.limit;
+    bool more = true;
+    while (more && !ended()) {
+      for (int i = 0; more && i < 32; ++i) {
+        more = world_.advance(end);
+      }
+    }
+    judge();
+    return report();
+  }
+
+ private:
+  SimClock a_clock() {
+    const auto skew = static_cast<std::int64_t>(world_.below(std::uint64_t{1} << 50));
+    return {skew, world_.uniform(-scenario_.clock_drift_max, scenario_.clock_drift_max)};
+  }
+
+  std::size_t add_agent(const std::string& name) {
+    AgentOptions options;
+    options.name = name;
+    options.clock = a_clock();
+    options.engine = scenario_.engine;
+    options.link.heartbeat = scenario_.plan.heartbeat;
+    options.link.lost_after = scenario_.plan.lost_after;
+    options.link.retransmit_after = Duration::millis(100);
+    options.bodies_cached = scenario_.bodies_cached;
+    options.listening = scenario_.listening;
+    agents_.push_back(std::make_unique<AgentNode>(world_, network_, witness_, options));
+    return agents_.size() - 1;
+  }
+
+  void start_agent(std::size_t i, Duration delay) {
+    world_.after(delay, [this, i] {
+      agents_[i]->begin();
+      if (scenario_.listening && !coordinator_.crashed()) {
+        coordinator_.dial(agents_[i]->node());
+      }
+    });
+  }
+
+  void inject(const Fault& fault) {
+    AgentNode& agent = *agents_[fault.agent % agents_.size()];
+    switch (fault.kind) {
+      case FaultKind::kStop:
+        coordinator_.ask_stop(conduct::StopKind::kInterrupt);
+        break;
+      case FaultKind::kWatchdogStop:
+        coordinator_.ask_stop(conduct::StopKind::kWatchdog);
+        break;
+      case FaultKind::kAgentCrash:
+        if (!agent.gone()) {
+          crashed_.insert(agent.node());
+          agent.crash();
+        }
+        break;
+      case FaultKind::kAgentSignal:
+        agent.signal();
+        break;
+      case FaultKind::kPartition: {
+        world_.note("cut", agent.node());
+        network_.cut(0, agent.node());
+        const std::size_t node = agent.node();
+        world_.after(fault.lasts, [this, node] {
+          world_.note("heal", node);
+          network_.heal(0, node);
+        });
+        break;
+      }
+      case FaultKind::kCoordinatorCrash:
+        world_.note("coordinator crash", 0);
+        coordinator_.crash();
+        break;
+      case FaultKind::kLateAgent:
+        start_agent(add_agent(fmt::format("agent-{}", fault.agent)), Duration{});
+        break;
+    }
+  }
+
+  bool ended() const {
+    const bool gone = std::all_of(agents_.begin(), agents_.end(),
+                                  [](const auto& agent) { return agent->gone(); });
+    return gone && (coordinator_.finished() || coordinator_.crashed());
+  }
+
+  // ---- the promises --------------------------------------------------------------------------
+
+  void judge() {
+    if (!coordinator_.finished() && !coordinator_.crashed()) {
+      witness_.complain("the run did not end: state {}, phase {}",
+                        conduct::name_of(coordinator_.machine().state()),
+                        coordinator_.machine().phase() == nullptr
+                            ? -1
+                            : static_cast<int>(coordinator_.machine().phase()->phase()));
+    }
+    for (const auto& agent : agents_) {
+      if (!agent->gone()) {
+        witness_.complain("node {} did not end: state {}, {} in hand", agent->node(),
+                          session::name_of(agent->machine().state()), agent->machine().in_hand());
+      }
+    }
+    if (coordinator_.finished()) {
+      judge_phases();
+      judge_outcome();
+    } else if (coordinator_.crashed()) {
+      judge_spools();
+    }
+  }
+
+  void judge_phases() {
+    for (std::uint32_t p = 0; p < witness_.phases().size(); ++p) {
+      const PhaseTruth& truth = witness_.phases()[p];
+      const auto totals = coordinator_.totals().find(p);
+      if (totals == coordinator_.totals().end()) {
+        if (truth.started > 0) {
+          witness_.complain("phase {} started {} queries and never ended", p, truth.started);
+        }
+        continue;
+      }
+      judge_phase(p, truth, totals->second);
+    }
+  }
+
+  void judge_phase(std::uint32_t p, const PhaseTruth& truth, const conduct::PhaseTotals& totals) {
+    static const std::map<base::Seq, wire::Outcome> kNone;
+    const auto found = coordinator_.ledger().records().find(p);
+    const auto& records = found == coordinator_.ledger().records().end() ? kNone : found->second;
+    std::set<base::Seq> missing;
+    for (const conduct::Missing& one : totals.missing) {
+      missing.insert(one.seq);
+      if (one.why.empty()) {
+        witness_.complain("phase {}: seq {} is missing without a reason", p, one.seq);
+      }
+    }
+    if (missing.size() != totals.missing.size()) {
+      witness_.complain("phase {}: a query is named missing twice", p);
+    }
+    if (totals.ok + totals.failed + totals.cancelled != records.size()) {
+      witness_.complain("phase {}: the machine counts {} records, the ledger has {}", p,
+                        totals.ok + totals.failed + totals.cancelled, records.size());
+    }
+    for (base::Seq seq = 0; seq < truth.starts.size(); ++seq) {
+      const bool started = truth.starts[seq] > 0;
+      const bool recorded = records.count(seq) > 0;
+      const bool named = missing.count(seq) > 0;
+      if (seq >= totals.prefix && (started || recorded || named)) {
+        witness_.complain("phase {}: seq {} lies beyond the prefix {} but was {}", p, seq,
+                          totals.prefix, started ? "started" : "recorded or named");
+      }
+      if (seq < totals.prefix && recorded == named) {
+        witness_.complain("phase {}: seq {} of the prefix {} {}", p, seq, totals.prefix,
+                          recorded ? "has a record and is named missing"
+                                   : "has no record and is not named missing");
+      }
+      if (recorded && !started) {
+        witness_.complain("phase {}: seq {} has a record but was never started", p, seq);
+      }
+    }
+  }
+
+  void judge_outcome() {
+    const conduct::Outcome& outcome = coordinator_.outcome();
+    bool lost = false;
+    for (const auto& [p, totals] : coordinator_.totals()) {
+      for (const conduct::Missing& one : totals.missing) {
+        lost = lost || !one.agent.empty();
+      }
+    }
+    if (lost && (outcome.valid || outcome.exit == base::ExitCode::kOk)) {
+      witness_.complain("queries are missing, but the run is valid or ended with 0");
+    }
+    if (!outcome.complete && (outcome.exit == base::ExitCode::kOk || outcome.reasons.empty())) {
+      witness_.complain("an incomplete run ended with 0 or without a reason");
+    }
+    if (scenario_.quiet() && (!outcome.complete || !outcome.valid || illegal() > 0 ||
+                              outcome.exit != base::ExitCode::kOk)) {
+      witness_.complain("nothing went wrong, but the run is {}{}, {} events made no sense",
+                        outcome.complete ? "complete" : "incomplete",
+                        outcome.valid ? "" : " and invalid", illegal());
+    }
+    if (outcome.complete) {
+      for (std::uint32_t p = 0; p < scenario_.plan.phases.size(); ++p) {
+        const auto totals = coordinator_.totals().find(p);
+        const bool capped = scenario_.plan.phases[p].issue_cap.ns > 0;
+        if (totals == coordinator_.totals().end() ||
+            (!capped && totals->second.prefix != scenario_.plan.phases[p].schedule.total)) {
+          witness_.complain("a complete run did not issue all of phase {}", p);
+        }
+      }
+    }
+  }
+
+  // With the coordinator gone, every query an agent started is in the ledger or on its own disk.
+  void judge_spools() {
+    std::map<std::uint32_t, std::set<base::Seq>> kept;
+    for (const auto& agent : agents_) {
+      for (const wire::RecordBatch& batch : agent->spool()) {
+        for (const wire::Record& record : batch.records) {
+          kept[record.phase].insert(record.seq);
+        }
+      }
+    }
+    if (!crashed_.empty() || scenario_.engine.record_loss > 0) {
+      return;
+    }
+    for (std::uint32_t p = 0; p < witness_.phases().size(); ++p) {
+      const PhaseTruth& truth = witness_.phases()[p];
+      const auto records = coordinator_.ledger().records().find(p);
+      for (base::Seq seq = 0; seq < truth.starts.size(); ++seq) {
+        const bool stored =
+            records != coordinator_.ledger().records().end() && records->second.count(seq) > 0;
+        if (truth.starts[seq] > 0 && !stored && kept[p].count(seq) == 0) {
+          witness_.complain("phase {}: seq {} is in no spool and not in the ledger", p, seq);
+        }
+      }
+    }
+  }
+
+  Report report() {
+    Report report;
+    report.complaints = witness_.complaints();
+    report.hash = world_.trace().hash();
+    report.happened = world_.happened();
+    report.tail = world_.trace().tail();
+    report.finished = coordinator_.finished();
+    if (report.finished) {
+      report.outcome = coordinator_.outcome();
+    }
+    report.phases = witness_.phases();
+    for (const auto& [phase, totals] : coordinator_.totals()) {
+      report.totals.push_back(totals);
+    }
+    report.illegal = illegal();
+    report.took = Duration{world_.now().ns};
+    report.description = describe();
+    return report;
+  }
+
+  std::uint64_t illegal() const {
+    std::uint64_t sum = coordinator_.machine().illegal();
+    for (const auto& agent : agents_) {
+      sum += agent->machine().illegal();
+    }
+    return sum;
+  }
+
+  std::string describe() const {
+    std::string text = fmt::format("seed {}: {} agents, prefetch {}, loss {:.3f}, dup {:.3f}\n",
+                                   scenario_.seed, scenario_.agents, scenario_.plan.prefetch,
+                                   scenario_.network.loss, scenario_.network.duplication);
+    text += fmt::format("  service {:.3f} s, fails {:.3f}, loses {:.3f}, hangs {:.3f}, in flight max {}\n",
+                        scenario_.engine.service_mean.to_seconds(), scenario_.engine.failure,
+                        scenario_.engine.record_loss, scenario_.engine.hang,
+                        scenario_.plan.in_flight_max);
+    if (const conduct::PhaseRun* phase = coordinator_.machine().phase()) {
+      text += fmt::format("  last phase: mode {}, prefix {}, outstanding {}, strays {}, tail recalls {}\n",
+                          static_cast<int>(phase->mode()), phase->prefix_end(),
+                          phase->outstanding(), phase->strays(), phase->tail_recalls());
+      for (const conduct::Seat& seat : phase->seats()) {
+        text += fmt::format("    {}: slots {}, leased {}, outstanding {}, lost records {}, batch {}{}{}{}\n",
+                            seat.name, seat.slots, seat.leased, seat.outstanding,
+                            seat.records_lost, seat.batch_stored, seat.lost ? ", lost" : "",
+                            seat.recall_out != 0 ? ", recalling" : "",
+                            seat.drained ? fmt::format(", drained at {}", seat.drained->last_batch) : "");
+      }
+    }
+    for (const conduct::RunPhase& phase : scenario_.plan.phases) {
+      text += fmt::format("  phase {}: pacing {}, C {}, total {}, cap {:.3f} s, drain {:.3f} s\n",
+                          phase.name, static_cast<int>(phase.schedule.pacing),
+                          phase.schedule.concurrency, phase.schedule.total,
+                          phase.issue_cap.to_seconds(), phase.drain_timeout.to_seconds());
+    }
+    for (const Fault& fault : scenario_.faults) {
+      text += fmt::format("  fault {} at {:.3f} s, agent {}, lasts {:.3f} s\n",
+                          static_cast<int>(fault.kind), static_cast<double>(fault.at.ns) / 1e9,
+                          fault.agent, fault.lasts.to_seconds());
+    }
+    for (const std::string& notice : coordinator_.notices()) {
+      text += "  notice: " + notice + "\n";
+    }
+    return text;
+  }
+
+  Scenario scenario_;
+  World world_;
+  Witness witness_;
+  SimNetwork network_;
+  CoordinatorNode coordinator_;
+  std::vector<std::unique_ptr<AgentNode>> agents_;
+  std::set<std::size_t> crashed_;
+};
+
+}  // namespace
+
+Report simulate(const Scenario& scenario) { return Play(scenario).run(); }
+
+}  // namespace tutti::sim

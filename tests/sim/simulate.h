@@ -1,0 +1,74 @@
+#pragma once
+
+// A Scenario is everything that decides a simulated run; simulate() plays it to the end and reports
+// every broken promise. Equal scenarios give equal reports, to the last bit of the trace hash.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coordinator/conduct/run_plan.h"
+#include "tests/sim/agent_node.h"
+#include "tests/sim/coordinator_node.h"
+#include "tests/sim/network.h"
+#include "tests/sim/witness.h"
+#include "tests/sim/world.h"
+
+namespace tutti::sim {
+
+enum class FaultKind : std::uint8_t {
+  kStop,
+  kWatchdogStop,
+  kAgentCrash,
+  kAgentSignal,
+  kPartition,  // of one agent, healed after `lasts`
+  kCoordinatorCrash,
+  kLateAgent,  // one more agent calls, under a name of its own or a taken one
+};
+
+struct Fault {
+  FaultKind kind = FaultKind::kStop;
+  Instant at{};
+  std::size_t agent = 0;  // index
+  Duration lasts{};
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  conduct::RunPlan plan;
+  std::size_t agents = 1;
+  NetworkOptions network{};
+  EngineOptions engine{};
+  double clock_drift_max = 50e-6;
+  bool listening = false;
+  bool bodies_cached = false;
+  std::vector<Fault> faults;
+  Duration limit = Duration::seconds(600);  // the run and its agents must have ended by then
+
+  // Nothing that happens in it may disturb the run.
+  bool quiet() const;
+};
+
+// A random one.
+Scenario draw_scenario(std::uint64_t seed);
+
+struct Report {
+  std::vector<std::string> complaints;
+  std::uint64_t hash = 0;
+  std::uint64_t happened = 0;
+  std::string description;
+  std::string tail;  // of the trace
+  bool finished = false;
+  conduct::Outcome outcome;
+  std::vector<PhaseTruth> phases;
+  std::vector<conduct::PhaseTotals> totals;  // of the phases that ended
+  std::uint64_t illegal = 0;                 // events the machines had no use for
+  Duration took{};
+};
+
+Report simulate(const Scenario& scenario);
+
+// The smallest plan: one closed-loop performance phase.
+conduct::RunPlan plain_plan(std::size_t agents, std::uint32_t concurrency, base::Seq total);
+
+}  // namespace tutti::sim

@@ -1,0 +1,130 @@
+#pragma once
+
+// Witness: sees every query start and end, whoever did it, and complains at once when a promise is
+// broken: a query started twice, started without being what the schedule says, or more in flight
+// than the slots allow. Single thread.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/plan/schedule.h"
+#include "tests/sim/world.h"
+
+namespace tutti::sim {
+
+struct PhaseTruth {
+  bool closed_loop = false;
+  std::uint32_t concurrency = 0;
+  std::vector<base::IssueCommand> schedule;          // the whole, from a Schedule of our own
+  std::vector<std::uint8_t> starts;                  // by seq
+  std::map<std::size_t, std::uint32_t> slots;        // by node, as armed
+  std::map<std::size_t, std::uint32_t> in_flight_of;  // by node
+  std::uint32_t in_flight = 0;
+  std::uint64_t started = 0;
+  // ∫ in-flight dt since the first query, and its value at the newest start.
+  double area = 0;
+  double area_at_last_start = 0;
+  Instant first_start{};
+  Instant last_start{};
+  Instant changed{};
+};
+
+class Witness {
+ public:
+  explicit Witness(World& world) : world_(world) {}
+
+  void expect(const std::vector<plan::PhaseSpec>& specs) {
+    for (const plan::PhaseSpec& spec : specs) {
+      PhaseTruth truth;
+      truth.closed_loop = spec.pacing == base::Pacing::kClosedLoop;
+      truth.concurrency = spec.concurrency;
+      plan::Schedule(spec).take(spec.total, truth.schedule);
+      truth.starts.assign(spec.total, 0);
+      phases_.push_back(std::move(truth));
+    }
+  }
+
+  void armed(std::size_t node, std::uint32_t phase, std::uint32_t slots) {
+    phases_.at(phase).slots[node] = slots;
+    std::uint64_t sum = 0;
+    for (const auto& [who, count] : phases_[phase].slots) {
+      sum += count;
+    }
+    if (phases_[phase].closed_loop && sum > phases_[phase].concurrency) {
+      complain("slots of phase {} add up to {}, C is {}", phase, sum, phases_[phase].concurrency);
+    }
+  }
+
+  void started(std::size_t node, std::uint32_t phase, const base::IssueCommand& command) {
+    world_.note("start", node, phase, command.seq);
+    if (phase >= phases_.size() || command.seq >= phases_[phase].schedule.size()) {
+      complain("node {} started seq {} of phase {}: no such query", node, command.seq, phase);
+      return;
+    }
+    PhaseTruth& truth = phases_[phase];
+    if (!(truth.schedule[command.seq] == command)) {
+      complain("node {} started seq {} of phase {} with another row, salt or due time", node,
+               command.seq, phase);
+    }
+    if (++truth.starts[command.seq] > 1) {
+      complain("seq {} of phase {} was started twice, now by node {}", command.seq, phase, node);
+    }
+    if (phase > 0 && phases_[phase - 1].in_flight > 0) {
+      complain("phase {} began with {} queries of the one before in flight", phase,
+               phases_[phase - 1].in_flight);
+    }
+    change(truth);
+    ++truth.started;
+    ++truth.in_flight;
+    ++truth.in_flight_of[node];
+    if (!truth.first_start.is_set()) {
+      truth.first_start = world_.now();
+    }
+    truth.last_start = world_.now();
+    truth.area_at_last_start = truth.area;
+    if (truth.in_flight_of[node] > truth.slots[node]) {
+      complain("node {} has {} in flight in phase {}, its slots are {}", node,
+               truth.in_flight_of[node], phase, truth.slots[node]);
+    }
+    if (truth.closed_loop && truth.in_flight > truth.concurrency) {
+      complain("{} in flight in phase {}, C is {}", truth.in_flight, phase, truth.concurrency);
+    }
+  }
+
+  void ended(std::size_t node, std::uint32_t phase, base::Seq seq) {
+    world_.note("end", node, phase, seq);
+    PhaseTruth& truth = phases_[phase];
+    change(truth);
+    --truth.in_flight;
+    --truth.in_flight_of[node];
+  }
+
+  template <class... Args>
+  void complain(fmt::format_string<Args...> format, Args&&... args) {
+    if (complaints_.size() < 20) {
+      complaints_.push_back(fmt::format("at {:.6f} s: ", static_cast<double>(world_.now().ns) / 1e9) +
+                            fmt::format(format, std::forward<Args>(args)...));
+    }
+  }
+
+  const std::vector<std::string>& complaints() const { return complaints_; }
+  const std::vector<PhaseTruth>& phases() const { return phases_; }
+
+ private:
+  void change(PhaseTruth& truth) {
+    if (truth.changed.is_set()) {
+      truth.area += truth.in_flight * (world_.now() - truth.changed).to_seconds();
+    }
+    truth.changed = world_.now();
+  }
+
+  World& world_;
+  std::vector<PhaseTruth> phases_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace tutti::sim

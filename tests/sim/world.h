@@ -1,0 +1,159 @@
+#pragma once
+
+// World: the simulated universe of one seed. True time in nanoseconds, one queue of happenings in a
+// strict order, one generator of chance, and a trace whose hash tells two runs apart. Nothing in it
+// reads a clock of this machine. Single thread.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/random.h"
+#include "common/base/time.h"
+
+namespace tutti::sim {
+
+using base::Duration;
+using base::Instant;
+
+// A host's monotonic clock: starts anywhere, runs a little fast or slow.
+class SimClock {
+ public:
+  SimClock(std::int64_t skew_ns, double drift) : skew_ns_(skew_ns), drift_(drift) {}
+
+  Instant at(Instant truth) const {
+    const double extra = drift_ * static_cast<double>(truth.ns);
+    return {truth.ns + skew_ns_ + static_cast<std::int64_t>(std::floor(extra))};
+  }
+  // The first true instant at which this clock shows at least `local`.
+  Instant truth(Instant local) const {
+    if (local == base::kFarFuture) {
+      return base::kFarFuture;
+    }
+    const double guess = static_cast<double>(local.ns - skew_ns_) / (1.0 + drift_);
+    Instant truth{static_cast<std::int64_t>(guess) - 2};
+    while (at(truth) < local) {
+      ++truth.ns;
+    }
+    return truth;
+  }
+
+ private:
+  std::int64_t skew_ns_;
+  double drift_;
+};
+
+// The last happenings, for a failing seed, and a hash of all of them.
+class Trace {
+ public:
+  static constexpr std::size_t kKept = 400;
+
+  void add(Instant at, const char* what, std::uint64_t who, std::uint64_t a, std::uint64_t b) {
+    mix(static_cast<std::uint64_t>(at.ns));
+    for (const char* c = what; *c != 0; ++c) {
+      mix(static_cast<std::uint64_t>(*c));
+    }
+    mix(who);
+    mix(a);
+    mix(b);
+    lines_[count_++ % kKept] = {at, what, who, a, b};
+  }
+  std::uint64_t hash() const { return hash_; }
+  std::string tail(std::size_t most = kKept) const {
+    std::string text;
+    const std::size_t n = std::min({count_, kKept, most});
+    for (std::size_t i = count_ - n; i < count_; ++i) {
+      const Line& line = lines_[i % kKept];
+      text += fmt::format("{:14.6f} s  {:<22} node {:<2} {} {}\n",
+                          static_cast<double>(line.at.ns) / 1e9, line.what, line.who, line.a,
+                          line.b);
+    }
+    return text;
+  }
+
+ private:
+  struct Line {
+    Instant at{};
+    const char* what = "";
+    std::uint64_t who = 0;
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+  };
+
+  void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001B3ULL; }
+
+  std::uint64_t hash_ = 0xCBF29CE484222325ULL;
+  std::size_t count_ = 0;
+  std::vector<Line> lines_ = std::vector<Line>(kKept);
+};
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : chance_(seed) {}
+
+  Instant now() const { return now_; }
+  Trace& trace() { return trace_; }
+  void note(const char* what, std::uint64_t who, std::uint64_t a = 0, std::uint64_t b = 0) {
+    trace_.add(now_, what, who, a, b);
+  }
+
+  void at(Instant when, std::function<void()> happening) {
+    queue_.push({std::max(when, now_), order_++, std::move(happening)});
+  }
+  void after(Duration delay, std::function<void()> happening) {
+    at(now_ + delay, std::move(happening));
+  }
+  // False when nothing is left to happen, or only after `end`.
+  bool advance(Instant end) {
+    if (queue_.empty() || queue_.top().at > end) {
+      return false;
+    }
+    Happening next = queue_.top();
+    queue_.pop();
+    now_ = next.at;
+    ++happened_;
+    next.run();
+    return true;
+  }
+  std::uint64_t happened() const { return happened_; }
+
+  // Chance. Every draw comes from the one seed.
+  double uniform() { return chance_.next_double(); }
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  bool maybe(double probability) { return uniform() < probability; }
+  std::uint64_t below(std::uint64_t n) { return chance_.below(n); }
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + below(high - low + 1);
+  }
+  // Many small, some large.
+  double log_uniform(double low, double high) {
+    return std::exp(uniform(std::log(low), std::log(high)));
+  }
+  std::uint64_t bits() { return chance_.next_bits(64); }
+
+ private:
+  struct Happening {
+    Instant at{};
+    std::uint64_t order = 0;
+    std::function<void()> run;
+    bool operator<(const Happening& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+
+  base::Mt19937 chance_;
+  Trace trace_;
+  Instant now_{1};
+  std::uint64_t order_ = 0;
+  std::uint64_t happened_ = 0;
+  std::priority_queue<Happening> queue_;
+};
+
+}  // namespace tutti::sim

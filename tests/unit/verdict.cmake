@@ -1,0 +1,3 @@
+tutti_test(verdict_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/verdict_test.cc
+  DEPS tutti_verdict)

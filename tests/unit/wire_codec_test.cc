@@ -1,0 +1,158 @@
+// Codec: what hostile or foreign bytes get, and how small an ordinary batch is. Round trips of
+// every field are in tests/property/wire_codec_property.cc.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <msgpack.hpp>
+
+#include "common/wire/codec.h"
+#include "common/wire/data_codec.h"
+#include "tests/property/wire_random.h"
+#include "tutti/v1/control.pb.h"
+
+namespace tutti::wire {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(Plane plane, const std::string& bytes) {
+  const auto decoded = decode(plane, bytes);
+  return decoded ? "taken" : decoded.error().message;
+}
+
+// A batch of three alike records, element by element, to be spoilt.
+constexpr std::size_t kElements = 4 + 36;
+constexpr std::size_t kChunkCounts = 4 + 27;
+template <class F>
+std::string batch_with(std::size_t element, F write, std::int64_t rows = 3) {
+  msgpack::sbuffer out;
+  msgpack::packer<msgpack::sbuffer> packer(out);
+  packer.pack_array(kElements);
+  const std::array<std::int64_t, 4> head = {1, 1, 7, rows};
+  for (std::size_t i = 0; i < kElements; ++i) {
+    if (i == element) {
+      write(packer);
+    } else if (i < head.size()) {
+      packer.pack(head[i]);
+    } else if (i > kChunkCounts) {
+      packer.pack_nil();  // chunk steps and texts
+    } else {
+      packer.pack(i == kChunkCounts ? 0 : 1);
+    }
+  }
+  return {out.data(), out.size()};
+}
+
+std::string number(std::size_t element, std::int64_t value) {
+  return batch_with(element, [&](auto& packer) { packer.pack(value); });
+}
+
+TEST(WireCodec, AConstantColumnIsOneValueForAllRows) {
+  const auto whole = decode(Plane::kData, number(4, 1));
+  ASSERT_TRUE(whole.has_value()) << whole.error().message;
+  const auto& batch = std::get<RecordBatch>(*whole);
+  ASSERT_EQ(batch.records.size(), 3u);
+  EXPECT_EQ(batch.number, 7u);
+  EXPECT_EQ(batch.records[2].seq, 3u) << "a step of 1 in every row";
+  EXPECT_EQ(batch.records[2].phase, 1u);
+}
+
+TEST(WireCodec, HostileBatchesAreRefusedByColumn) {
+  EXPECT_THAT(refusal(Plane::kData, number(0, 2)), HasSubstr("version 2"));
+  EXPECT_THAT(refusal(Plane::kData, number(1, 3)), HasSubstr("unknown kind 3"));
+  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("40 fields, not 8"));
+  EXPECT_THAT(refusal(Plane::kData, number(3, -1)), HasSubstr("-1 rows"));
+  EXPECT_THAT(refusal(Plane::kData, number(3, 1'000'000'000'000)), HasSubstr("more than 65536"));
+  EXPECT_THAT(refusal(Plane::kData, number(6, 65'536)), HasSubstr("phase: row 0: 65536"));
+  EXPECT_THAT(refusal(Plane::kData, number(6, -1)), HasSubstr("phase: row 0: -1"));
+  EXPECT_THAT(refusal(Plane::kData, number(9, 3)), HasSubstr("outcome: row 0: 3"));
+  EXPECT_THAT(refusal(Plane::kData, number(10, 13)), HasSubstr("failure: row 0: 13"));
+  EXPECT_THAT(refusal(Plane::kData, number(11, 7)), HasSubstr("finish_reason: row 0: 7"));
+  EXPECT_THAT(refusal(Plane::kData, number(13, 64)), HasSubstr("flags: row 0: 64"));
+  EXPECT_THAT(refusal(Plane::kData, number(kChunkCounts, INT64_MAX)), HasSubstr("chunk_counts"));
+  EXPECT_THAT(refusal(Plane::kData, number(kChunkCounts, 30)), HasSubstr("chunk_counts: row 1: 30"))
+      << "two rows of 30 steps do not fit in what came";
+}
+
+TEST(WireCodec, ForeignTypesAreRefusedByColumn) {
+  const auto spoilt = [](std::size_t element, auto write) {
+    return refusal(Plane::kData, batch_with(element, write));
+  };
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_nil(); }), HasSubstr("sample: row 0 is empty"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack(true); }), HasSubstr("sample: a boolean"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack(1.5); }), HasSubstr("sample: a float"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack(std::string("x")); }), HasSubstr("not bin"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack(UINT64_MAX); }), HasSubstr("out of range"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_map(0); }), HasSubstr("a map"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_bin(0); }), HasSubstr("a text where none belongs"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(2).pack(1).pack(1); }),
+              HasSubstr("2 cells for 3"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(UINT32_MAX); }), HasSubstr("cells for 3"));
+  EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(3).pack_array(0); }), HasSubstr("an array"));
+  EXPECT_THAT(spoilt(3, [](auto& p) { p.pack_array(0); }), HasSubstr("an array"));
+  EXPECT_THAT(spoilt(33, [](auto& p) { p.pack(3); }), HasSubstr("error_message: an integer"));
+  EXPECT_THAT(spoilt(33, [](auto& p) { p.pack_bin(1).pack_bin_body("x", 1); }),
+              HasSubstr("one text for all rows"));
+  EXPECT_THAT(refusal(Plane::kData, "\xc0"), HasSubstr("an integer where none belongs"));
+  EXPECT_THAT(refusal(Plane::kData, ""), HasSubstr("refused"));
+  EXPECT_THAT(refusal(Plane::kData, std::string(100'000, '\x91')), HasSubstr("refused"))
+      << "a deep nest";
+}
+
+TEST(WireCodec, HostileControlMessagesAreRefusedByField) {
+  const auto refused = [](const v1::Control& control) {
+    return refusal(Plane::kControl, control.SerializeAsString());
+  };
+  EXPECT_THAT(refused({}), HasSubstr("no kind"));
+  EXPECT_THAT(refusal(Plane::kControl, "\xFF\xFF"), HasSubstr("not Protobuf"));
+  EXPECT_THAT(refusal(Plane::kControl, std::string(kControlBytesMax + 1, '\0')),
+              HasSubstr("more than"));
+  v1::Control control;
+  control.mutable_prepare()->mutable_target()->set_api(2);
+  EXPECT_THAT(refused(control), HasSubstr("target.api: unknown value 2"));
+  control.mutable_prepare()->mutable_target()->set_api(1);
+  control.mutable_prepare()->mutable_target()->set_balance(99);
+  EXPECT_THAT(refused(control), HasSubstr("target.balance: unknown value 99"));
+  control.mutable_arm_phase()->set_kind(3);
+  EXPECT_THAT(refused(control), HasSubstr("arm_phase.kind"));
+  control.mutable_arm_phase()->set_kind(0);
+  control.mutable_arm_phase()->set_pacing(3);
+  EXPECT_THAT(refused(control), HasSubstr("arm_phase.pacing"));
+  control.mutable_progress()->mutable_ttft()->add_cells(1);
+  EXPECT_THAT(refused(control), HasSubstr("progress.ttft: 1 cells with 0 counts"));
+  control.mutable_progress()->mutable_ttft()->set_cells(0, 65'536);
+  control.mutable_progress()->mutable_ttft()->add_counts(1);
+  EXPECT_THAT(refused(control), HasSubstr("progress.ttft: no cell 65536"));
+  control.mutable_body_chunk()->set_compressed(std::string(kBodyChunkBytesMax + 1, 'x'));
+  EXPECT_THAT(refused(control), HasSubstr("body_chunk.compressed"));
+}
+
+TEST(WireCodec, AnUnknownFieldOfANewerPeerIsSkipped) {
+  std::string bytes = encode(Message{Goodbye{"bye"}}).bytes;
+  bytes += "\xC2\x3E\x01x";  // field 1000, bytes
+  const auto decoded = decode(Plane::kControl, bytes);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_EQ(std::get<Goodbye>(*decoded).reason, "bye");
+}
+
+TEST(WireCodec, AnOrdinaryRecordTakesFewBytes) {
+  RandomMessages random(3);
+  RecordBatch batch{1, {}};
+  base::Instant issued{5'000'000'000'000};
+  for (base::Seq seq = 0; seq < 256; ++seq) {
+    issued = issued + base::Duration::micros(static_cast<std::int64_t>(random.draw().below(800)));
+    batch.records.push_back(random.usual_record(seq, issued));
+  }
+  EXPECT_LT(encode_records(batch).size() / batch.records.size(), 60u);
+}
+
+TEST(WireCodec, AnEmptyBatchAndAnEmptyLeaseAreMessages) {
+  const Message batch = RecordBatch{9, {}};
+  EXPECT_TRUE(decode(Plane::kData, encode(batch).bytes).value() == batch);
+  const Message lease = Lease{3, {}};
+  EXPECT_TRUE(decode(Plane::kData, encode(lease).bytes).value() == lease);
+}
+
+}  // namespace
+}  // namespace tutti::wire
