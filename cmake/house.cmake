@@ -58,4 +58,8 @@ function(tutti_test name)
     TUTTI_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(TUTTI_SANITIZE STREQUAL "thread")
+    set_property(TEST ${name} APPEND PROPERTY
+      ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
+  endif()
 endfunction()

@@ -46,7 +46,8 @@ std::string problems_of(const EngineConfig& config) {
 void Engine::Inside::give(std::size_t worker, Order&& order) {
   touched[worker] = true;
   if (!backlogs[worker].empty() || !workers[worker]->order(std::move(order))) {
-    backlogs[worker].push_back(std::move(order));
+    // A refused order was not moved from.
+    backlogs[worker].push_back(std::move(order));  // NOLINT(bugprone-use-after-move)
   }
 }
 

@@ -84,6 +84,8 @@ class Worker final : private target::ExchangeSink {
  public:
   Worker(WorkerConfig config, const base::Clock& clock, SessionBell& session_bell);
   ~Worker() override;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   // ---- session thread ----
   // False: no thread could be made.

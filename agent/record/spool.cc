@@ -1,6 +1,5 @@
 #include "agent/record/spool.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/uio.h>
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

@@ -1,9 +1,9 @@
 #include "agent/target/curl_end.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 
 namespace tutti::target {

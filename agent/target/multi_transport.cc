@@ -1,12 +1,12 @@
 #include "agent/target/multi_transport.h"
 
-#include <errno.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -77,7 +77,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       exchanges_(capacity_),
       stock_(config_.frontends.size(), poller) {
   headers_ = header_list(*config_.target);
-  const char* ca_file = getenv("SSL_CERT_FILE");
+  const char* ca_file = std::getenv("SSL_CERT_FILE");
   shared_.config = &config_;
   shared_.clock = &clock_;
   shared_.gauges = &gauges;

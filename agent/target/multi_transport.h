@@ -29,6 +29,8 @@ class MultiTransport final : public Transport, private SocketSource {
   MultiTransport(TransportConfig config, sys::Poller& poller, const base::Clock& clock,
                  ExchangeSink& sink, LiveGauges& gauges);
   ~MultiTransport() override;
+  MultiTransport(const MultiTransport&) = delete;
+  MultiTransport& operator=(const MultiTransport&) = delete;
 
   std::size_t room() const override { return capacity_ - in_flight_; }
   std::size_t in_flight() const override { return in_flight_; }

@@ -3,10 +3,10 @@
 #include <dirent.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 
 namespace tutti::sys {
 namespace {

@@ -221,6 +221,7 @@ void RunHost::perform(Command&& command) {
     if (ended->phase < phases_.size()) {
       phases_[ended->phase].stop_at = ended->at;
       phases_[ended->phase].issued = ended->totals.prefix;
+      view_->end_phase();
     }
   } else if (const auto* notice = std::get_if<Notice>(&command)) {
     log_notice(*notice);

@@ -97,6 +97,17 @@ void LiveView::note_progress(std::size_t agent, const wire::Progress& progress, 
   sample(now);
 }
 
+void LiveView::end_phase() {
+  for (auto& row : agents_) {
+    row.in_flight = 0;
+  }
+  for (auto& of_agent : gauges_) {
+    for (auto& gauge : of_agent) {
+      gauge.in_flight = 0;
+    }
+  }
+}
+
 void LiveView::note_lost(std::size_t agent) {
   if (agent < agents_.size()) {
     agents_[agent].lost = true;

@@ -32,6 +32,8 @@ class LiveView {
   // A phase begins: gauges and histograms start anew. `total` 0: unknown. `slots` per agent.
   void begin_phase(std::string name, std::uint64_t total, std::vector<std::uint32_t> slots,
                    base::Instant now);
+  // Drained: nothing is in flight any more, whatever the last gauges said.
+  void end_phase();
   void note_progress(std::size_t agent, const wire::Progress& progress, base::Instant now);
   void note_lost(std::size_t agent);
   // What the ledger holds; exact, unlike the agents' gauges.

@@ -51,13 +51,22 @@ bool ClockEstimate::add(const ClockExchange& exchange) {
   return true;
 }
 
-// Of each two neighbours the narrower stays: the run stays covered from end to end.
+// Of all points within one stretch the narrowest stays; equal stretches keep the run covered from end
+// to end.
 void ClockEstimate::thin() {
+  const Duration span = points_.back().at - points_.front().at;
+  const Duration stretch = Duration::nanos(span.ns / static_cast<std::int64_t>(kPointsMax / 2) + 1);
   std::vector<Point> kept;
   kept.reserve(kPointsMax + 1);
-  for (std::size_t i = 0; i < points_.size(); i += 2) {
-    const bool pair = i + 1 < points_.size();
-    kept.push_back(pair && points_[i + 1].half < points_[i].half ? points_[i + 1] : points_[i]);
+  std::int64_t last = -1;
+  for (const Point& point : points_) {
+    const std::int64_t number = (point.at - points_.front().at).ns / stretch.ns;
+    if (number != last) {
+      kept.push_back(point);
+      last = number;
+    } else if (point.half < kept.back().half) {
+      kept.back() = point;
+    }
   }
   points_ = std::move(kept);
 }

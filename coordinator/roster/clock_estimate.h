@@ -33,7 +33,7 @@ class ClockEstimate {
   static constexpr double kDriftMax = 500e-6;
   // A drift measured over the whole run says little about its own wander: never trust it further.
   static constexpr double kDriftErrorMin = 10e-6;
-  static constexpr std::size_t kPointsMax = 128;
+  static constexpr std::size_t kPointsMax = 512;
 
   // False when the stamps are impossible (a reply before its question): nothing was taken.
   bool add(const ClockExchange& exchange);

@@ -22,6 +22,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/base/time.h"
+#include "tests/bench/chat_body.h"
 #include "tests/bench/raw_reply.h"
 
 namespace tutti::bench {
@@ -88,11 +89,7 @@ std::string body_of(const Settings& settings) {
     text << file.rdbuf();
     return text.str();
   }
-  std::string open = R"({"model":"m","messages":[{"role":"user","content":")";
-  const std::string close = settings.stream ? R"("}],"stream":true})" : R"("}]})";
-  const std::size_t frame = open.size() + close.size();
-  open.append(settings.body_bytes > frame ? settings.body_bytes - frame : 1, 'x');
-  return open + close;
+  return chat_body(settings.body_bytes, settings.stream);
 }
 
 bool parse_target(const std::string& url, const std::string& body, Target& out) {
@@ -330,8 +327,8 @@ std::string Client::report(double seconds, double cpu, const Counters& n) {
     };
     out += fmt::format(
         ",\"stamp_lag_us\":{{\"count\":{},\"min\":{:.1f},\"p50\":{:.1f},\"p99\":{:.1f},"
-        "\"max\":{:.1f}}}",
-        lags_ns_.size(), at(0), at(0.5), at(0.99), at(1));
+        "\"p999\":{:.1f},\"max\":{:.1f}}}",
+        lags_ns_.size(), at(0), at(0.5), at(0.99), at(0.999), at(1));
   }
   return out + "}";
 }

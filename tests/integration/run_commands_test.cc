@@ -95,7 +95,7 @@ TEST(Commands, HelpVersionAndTheReferencesName) {
   for (const std::string command : {"benchmark", "probe", "validate-yaml", "init", "info"}) {
     const Ran ran = run_program({"tutti", command, "--help"});
     EXPECT_EQ(ran.exit_code, 0) << command;
-    EXPECT_THAT(ran.output, HasSubstr("tutti " + command));
+    EXPECT_THAT(ran.output, testing::ContainsRegex("(U|u)sage: tutti"));
   }
   EXPECT_EQ(run_program({"tutti-agent", "--help"}).exit_code, 0);
   EXPECT_EQ(run_program({"tutti-mock", "--help"}).exit_code, 0);

@@ -78,7 +78,7 @@ TEST_P(Replies, AFaultIsOneRecordWithItsCauseAndHarmsNobody) {
     EXPECT_EQ(summary["n_samples_failed"], errors.size());
     if (c.resent) {
       EXPECT_GT(errors.size(), 0U);
-      EXPECT_THAT(read_text(base + "/run/report.txt"), HasSubstr("resent"));
+      EXPECT_THAT(read_text(base + "/run/report.txt"), HasSubstr("Sent again on a fresh connection"));
     } else {
       EXPECT_EQ(errors.size(), kQueries / 3U);
     }

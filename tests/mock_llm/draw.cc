@@ -43,7 +43,7 @@ tl::expected<double, std::string> parse_quantity(std::string_view text, Quantity
     }
     return static_cast<double>(*ns);
   }
-  const auto value = parse_number(text);
+  auto value = parse_number(text);
   if (!value) {
     return value;
   }
@@ -66,14 +66,14 @@ constexpr ShapeName kShapes[] = {{"fixed", Shape::kFixed, 1},
 // The second argument of a shape: a range's end, or a spread.
 tl::expected<double, std::string> parse_second(std::string_view text, const Distribution& so_far) {
   if (so_far.shape == Shape::kLognormal) {
-    const auto spread = parse_number(text);
+    auto spread = parse_number(text);
     if (spread && (*spread < 0 || *spread > 100)) {
       return tl::unexpected(
           fmt::format("the spread {} must be a coefficient of variation within 0 and 100", text));
     }
     return spread;
   }
-  const auto end = parse_quantity(text, so_far.quantity);
+  auto end = parse_quantity(text, so_far.quantity);
   if (end && *end < so_far.a) {
     return tl::unexpected(std::string("the range's end lies before its start"));
   }

@@ -156,8 +156,10 @@ Wrong set_reasoning_key(MockOptions& o, std::string_view text) {
   return {};
 }
 
-constexpr Named<TextKind> kTexts[] = {
-    {"fixed", TextKind::kFixed}, {"echo", TextKind::kEcho}, {"words", TextKind::kWords}};
+constexpr Named<TextKind> kTexts[] = {{"fixed", TextKind::kFixed},
+                                      {"echo", TextKind::kEcho},
+                                      {"words", TextKind::kWords},
+                                      {"stamp", TextKind::kStamp}};
 constexpr Named<UsageRule> kUsages[] = {{"asked", UsageRule::kAsked},
                                         {"off", UsageRule::kOff},
                                         {"on", UsageRule::kFinal},
@@ -224,9 +226,10 @@ constexpr Flag kFlags[] = {
     {"--tokens-per-chunk", "K",
      [](MockOptions& o, View v) { return read_int(v, 1U, 1'000'000U, o.tokens_per_chunk); }, false,
      "words in a content event (default 1)"},
-    {"--text", "fixed|echo|words",
+    {"--text", "fixed|echo|words|stamp",
      [](MockOptions& o, View v) { return read_word(v, kTexts, o.text); }, false,
-     "one constant word (default), the last user message's words, or words drawn by seed"},
+     "one constant word (default), the last user message's words, words drawn by seed, or for each "
+     "word the CLOCK_MONOTONIC nanoseconds just before its send"},
     {"--reply", "text|tool",
      [](MockOptions& o, View v) { return read_word(v, kReplies, o.tool_call); }, false,
      "chat answers are text (default) or one tool call"},

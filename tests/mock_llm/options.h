@@ -14,7 +14,7 @@
 
 namespace tutti::mock_llm {
 
-enum class TextKind : std::uint8_t { kFixed, kEcho, kWords };
+enum class TextKind : std::uint8_t { kFixed, kEcho, kWords, kStamp };
 enum class UsageRule : std::uint8_t { kAsked, kOff, kFinal, kContinuous };
 enum class Framing : std::uint8_t { kLf, kCrlf, kCr };
 

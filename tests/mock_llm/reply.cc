@@ -223,6 +223,8 @@ void ReplyWriter::append_words(const Exchange& exchange, std::uint32_t first, st
     } else if (options_.text == TextKind::kWords) {
       RequestDraws draws(exchange.seed, std::uint64_t{i} << 32);
       json_ += kVocabulary[draws.next_u64() % std::size(kVocabulary)];
+    } else if (options_.text == TextKind::kStamp) {
+      append_int(json_, sent_ns_);
     } else {
       json_ += "tutti";
     }
@@ -322,6 +324,7 @@ void ReplyWriter::role_event(std::string& out, const Exchange& exchange, std::in
 
 void ReplyWriter::content_event(std::string& out, const Exchange& exchange, const Piece& piece,
                                 std::int64_t sent_ns) {
+  sent_ns_ = sent_ns;
   open_json(exchange, false);
   if (exchange.api == Api::kChat) {
     json_ += R"({"index":0,"delta":{)";
@@ -409,7 +412,8 @@ void ReplyWriter::append_message(const Exchange& exchange) {
   json_ += R"(},"logprobs":null,"finish_reason":")";
 }
 
-void ReplyWriter::document(std::string& out, const Exchange& exchange) {
+void ReplyWriter::document(std::string& out, const Exchange& exchange, std::int64_t sent_ns) {
+  sent_ns_ = sent_ns;
   open_json(exchange, true);
   if (exchange.api == Api::kChat) {
     append_message(exchange);

@@ -59,7 +59,7 @@ class ReplyWriter {
   // `models` holds JSON-escaped names and may grow; both must outlive the writer.
   ReplyWriter(const MockOptions& options, const std::vector<std::string>& models);
 
-  // Streams. `sent_ns` goes into the event when --stamp is on.
+  // Streams. `sent_ns` goes into the event when --stamp is on, and is its words with --text stamp.
   void stream_head(std::string& out, const Exchange& exchange) const;
   void role_event(std::string& out, const Exchange& exchange, std::int64_t sent_ns);
   void content_event(std::string& out, const Exchange& exchange, const Piece& piece,
@@ -70,8 +70,8 @@ class ReplyWriter {
   void done_event(std::string& out, const Exchange& exchange);
   void body_end(std::string& out, const Exchange& exchange) const;
 
-  // Head and body.
-  void document(std::string& out, const Exchange& exchange);
+  // Head and body. `sent_ns` is the document's words with --text stamp.
+  void document(std::string& out, const Exchange& exchange, std::int64_t sent_ns = 0);
   // Applies the exchange's fault to a document of its own; true when it changed the bytes (cut them
   // in half, broke the JSON, put an error in its place) or will change how they are sent.
   bool spoil_document(std::string& out, const Exchange& exchange);
@@ -98,6 +98,7 @@ class ReplyWriter {
   const std::vector<std::string>& models_;
   std::string_view line_end_;
   std::string json_;  // the event being written
+  std::int64_t sent_ns_ = 0;  // of the event being written
 };
 
 struct HttpAnswer {

@@ -197,7 +197,7 @@ void Server::send_document(int fd) {
   facts_.late.add(now_ns() - s.due_ns);
   const Fault fault = s.exchange.fault;
   out_.clear();
-  writer_.document(out_, s.exchange);
+  writer_.document(out_, s.exchange, now_ns());
   const std::size_t line = out_.find('\n') + 1;
   if (fault.kind != FaultKind::kNone && writer_.spoil_document(out_, s.exchange)) {
     count_fault(s.exchange);

@@ -70,7 +70,7 @@ Frame random_frame(Mt19937& random) {
                     "\"reasoning\":\"q\",", "\"reasoning\":\"\",", "\"tool_calls\":null,"});
   const std::string inner_after =
       pick(random, {"", ",\"tool_calls\":[]", ",\"reasoning_content\":null", ",\"content\":\"\"",
-                    ",\"reasoning\":\"\"", ",\"" + key + "\":\"again\""});
+                    ",\"reasoning\":\"\"", ",\"" + key + "\":\"a\""});
   const std::string tail =
       pick(random, {"", ",\"finish_reason\":null", ",\"logprobs\":null,\"finish_reason\":null",
                     ",\"finish_reason\":\"stop\""});
@@ -98,7 +98,7 @@ TEST(ReplyProperty, TheTemplateSaysWhatTheFullReadingSays) {
   Mt19937 random(20240607);
   std::uint64_t matched = 0;
   std::uint64_t escaped = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 8000; ++round) {
     const Frame frame = random_frame(random);
     EventTemplate known;
     for (int chunk = 0; chunk < 8; ++chunk) {
@@ -120,8 +120,8 @@ TEST(ReplyProperty, TheTemplateSaysWhatTheFullReadingSays) {
       }
     }
   }
-  EXPECT_GT(matched, 10000U);  // the road is used, not only right
-  EXPECT_GT(escaped, 1000U);
+  EXPECT_GT(matched, 4000U);  // the road is used, not only right
+  EXPECT_GT(escaped, 400U);
 }
 
 TEST(ReplyProperty, TheTemplateIsUsedForAnOrdinaryStream) {
@@ -146,6 +146,18 @@ TEST(ReplyProperty, TheTemplateIsUsedForAnOrdinaryStream) {
     const std::string other = chunk("x") + " ";
     EXPECT_FALSE(known.match(other, kind, text));
   }
+}
+
+TEST(ReplyProperty, AChunkWithEscapesInItsTextIsLearnt) {
+  const std::string first = R"({"choices":[{"delta":{"content":"\u4f60\"x"}}]})";
+  const std::string next = R"({"choices":[{"delta":{"content":"\u597d"}}]})";
+  EventTemplate known;
+  known.learn(first, read_event(first, ApiType::kOpenAiChat, EventShape::kChunk),
+              ApiType::kOpenAiChat);
+  TextKind kind{};
+  std::string_view text;
+  ASSERT_TRUE(known.match(next, kind, text));
+  EXPECT_EQ(text, "\xE5\xA5\xBD");
 }
 
 TEST(ReplyProperty, AServerWhoseChunksDifferIsLetBe) {

@@ -75,6 +75,14 @@ TEST(LiveView, ANewPhaseStartsFromZero) {
               HasSubstr("done 0/10 failed 0 in flight 0/8"));
 }
 
+TEST(LiveView, ADrainedPhaseHasNothingInFlightWhateverTheLastGaugesSaid) {
+  LiveView view = started_view();
+  view.note_progress(0, progress(16, 0), Instant{1} + Duration::seconds(1));
+  view.end_phase();
+  EXPECT_THAT(view.block(Instant{2}, 200), HasSubstr("in flight 0 of 32"));
+  EXPECT_THAT(view.block(Instant{2}, 200), Not(HasSubstr("16/16")));
+}
+
 TEST(LiveView, NoLineIsWiderThanTheScreenAndALostAgentIsMarked) {
   LiveView view = started_view();
   view.note_lost(1);

@@ -1,7 +1,8 @@
 #include <curl/curl.h>
-#include <errno.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cerrno>
 
 #include "agent/target/curl_end.h"
 
