@@ -176,6 +176,21 @@ SentPrompts::SentPrompts(const conduct::RunInput& input) : input_(input) {
   }
 }
 
+std::optional<base::SampleIndex> SentPrompts::sample_of(std::uint32_t phase, base::Seq seq) const {
+  if (phase >= input_.phases.size()) {
+    return std::nullopt;
+  }
+  samples_.resize(input_.phases.size());
+  auto& samples = samples_[phase];
+  if (samples.empty()) {
+    plan::Schedule schedule(input_.phases[phase].spec);
+    while (const auto command = schedule.next()) {
+      samples.push_back(command->sample);
+    }
+  }
+  return seq < samples.size() ? std::optional(samples[seq]) : std::nullopt;
+}
+
 void SentPrompts::prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
                          report::Prompt& out) const {
   out.kind = report::Prompt::Kind::kNone;

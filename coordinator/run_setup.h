@@ -4,6 +4,7 @@
 // run's outcome to the facts of its report, and the prompts that event files quote.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,13 @@ class SentPrompts final : public report::PromptSource {
   explicit SentPrompts(const conduct::RunInput& input);
   void prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
               report::Prompt& out) const override;
+  std::optional<base::SampleIndex> sample_of(std::uint32_t phase, base::Seq seq) const override;
 
  private:
   const conduct::RunInput& input_;
   std::vector<std::vector<std::uint64_t>> salts_;  // by phase, by seq; empty when unsalted
+  // Of queries that have no record the schedule alone knows the sample. Drawn on first need.
+  mutable std::vector<std::vector<base::SampleIndex>> samples_;
 };
 
 }  // namespace tutti

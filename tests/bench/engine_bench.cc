@@ -272,9 +272,8 @@ bool Load::measure() {
   }
   from_ = moment();
   tally_.begin_window(settings_.requests == 0 ? from_.at : armed_at);
-  const Instant until = settings_.requests == 0
-                            ? from_.at + Duration::from_seconds(settings_.seconds)
-                            : give_up_at();
+  const Instant until =
+      settings_.requests == 0 ? from_.at + Duration::from_seconds(settings_.seconds) : give_up_at();
   while (clock_.mono() < until &&
          (settings_.requests == 0 || issued_ < settings_.requests || engine_->outstanding(0) > 0)) {
     turn(until);
@@ -320,8 +319,7 @@ std::string Load::report() const {
   out += fmt::format(
       ",\"rss_bytes\":{},\"rss_bytes_per_slot\":{},\"loop_stall_max_us\":{},\"failed\":{},"
       "\"records_lost\":{}",
-      rss_, grown / settings_.slots, stall_max_.ns / 1000, tally_.failed,
-      engine_->records_lost());
+      rss_, grown / settings_.slots, stall_max_.ns / 1000, tally_.failed, engine_->records_lost());
   out += json_of("refill_us", spread_of(tally_.refill_ns));
   if (settings_.stamps) {
     out += fmt::format(",\"unpaired\":{}", tally_.unpaired);

@@ -97,7 +97,7 @@ class ReplyWriter {
   const MockOptions& options_;
   const std::vector<std::string>& models_;
   std::string_view line_end_;
-  std::string json_;  // the event being written
+  std::string json_;          // the event being written
   std::int64_t sent_ns_ = 0;  // of the event being written
 };
 

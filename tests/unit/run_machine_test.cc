@@ -41,7 +41,8 @@ RunPlan plan_of(std::uint32_t agents, base::Seq total = 6) {
   return plan;
 }
 
-// The other side, by hand: agents are named a, b, c…; their clocks are 7 s ahead, the way takes 1 ms.
+// The other side, by hand: agents are named a, b, c…; their clocks are 7 s ahead, a round trip
+// takes 5 ms.
 struct Theatre {
   explicit Theatre(RunPlan plan) : machine(std::move(plan)) { step(Tick{}); }
 
@@ -89,15 +90,15 @@ struct Theatre {
   void pass(Duration time, bool answer_pings = true) {
     const Instant until = now + time;
     while (now < until && !machine.finished()) {
-      now = now + Duration::millis(5);
-      step(Tick{});
       auto asked = std::exchange(pings, {});
+      now = now + Duration::millis(5);
       for (const auto& [agent, ping] : asked) {
         if (answer_pings && deaf.count(agent) == 0) {
           const Instant there = ping.coordinator_sent + Duration::seconds(7) + way;
           from(agent, wire::ClockPong{ping.number, ping.coordinator_sent, there, there});
         }
       }
+      step(Tick{});
     }
   }
   static wire::Prepared prepared() {
@@ -143,9 +144,12 @@ struct Theatre {
         for (const wire::Message& message : std::exchange(messages, {})) {
           if (const auto* recall = std::get_if<wire::Recall>(&message)) {
             from(agent, wire::Recalled{recall->phase, recall->number, {}});
-          } else if (std::holds_alternative<wire::Drain>(message) && drain) {
-            from(agent, wire::Drained{phase, 0, batches[agent]});
+          } else if (std::holds_alternative<wire::Drain>(message)) {
+            draining.insert(agent);
           }
+        }
+        if (drain && held[agent].empty() && draining.erase(agent) > 0) {
+          from(agent, wire::Drained{phase, 0, batches[agent]});
         }
       }
       pass(Duration::millis(5));
@@ -177,12 +181,13 @@ struct Theatre {
 
   RunMachine machine;
   Instant now{1'000'000'000'000};
-  Duration way = Duration::micros(500);
+  Duration way = Duration::micros(2500);
   std::set<AgentKey> deaf;
   std::vector<std::pair<AgentKey, wire::ClockPing>> pings;
   std::map<AgentKey, std::vector<wire::Message>> said;
   std::map<AgentKey, std::set<base::Seq>> held;
   std::map<AgentKey, std::uint64_t> batches;
+  std::set<AgentKey> draining;
   std::set<AgentKey> shipped;
   std::set<AgentKey> closed;
   std::vector<PhaseStarted> starts;

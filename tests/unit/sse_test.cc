@@ -45,6 +45,9 @@ TEST(Sse, ReadsTwoEventsOfOneSegment) {
 TEST(Sse, AcceptsAllLineEndsAndTheirMix) {
   EXPECT_THAT(parse("data: a\r\n\r\ndata: b\r\n\r\n"), ElementsAre("|a|", "|b|"));
   EXPECT_THAT(parse("data: a\r\rdata: b\r\r"), ElementsAre("|a|", "|b|"));
+  // A CRLF is one line end, not two: no blank line between the fields of an event.
+  EXPECT_THAT(parse("event: e\r\ndata: a\r\ndata: b\r\n\r\n"), ElementsAre("e|a\nb|"));
+  EXPECT_THAT(parse("event: e\rdata: a\rdata: b\r\r"), ElementsAre("e|a\nb|"));
   EXPECT_THAT(parse("data: a\r\n\ndata: b\n\r\n: ping\n\ndata: c\r\r\n"),
               ElementsAre("|a|", "|b|", "|c|"));
 }

@@ -1,0 +1,72 @@
+# What the benchmark commands share. Sourced by ratios and stamps; needs `build` and `name` set.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scratch=$(mktemp -d)
+mock_pid=
+
+die() {
+  printf '%s: %s\n' "$name" "$*" >&2
+  exit 1
+}
+
+stop_mock() {
+  [ -n "$mock_pid" ] || return 0
+  kill "$mock_pid" 2>/dev/null || true
+  wait "$mock_pid" 2>/dev/null || true
+  mock_pid=
+}
+
+clean_up() {
+  stop_mock
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+build_programs() {
+  cd "$root"
+  if [ ! -f "$build/build.ninja" ]; then
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTUTTI_TESTS=OFF -DTUTTI_BENCH=ON \
+      >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; die "cmake failed"; }
+  fi
+  cmake --build "$build" --target tutti-mock tutti-bench-raw tutti-bench-engine -- --quiet ||
+    die "the build failed; benchmarks need libbenchmark-dev beside deploy/packages.txt"
+}
+
+# A mock on a free port, with these options; sets `url` and `mock_pid`.
+start_mock() {
+  stop_mock
+  rm -f "$scratch/url"
+  "$build/bin/tutti-mock" --port 0 --port-file "$scratch/url" "$@" >"$scratch/mock" 2>&1 &
+  mock_pid=$!
+  local tries
+  for tries in $(seq 100); do
+    [ -s "$scratch/url" ] && break
+    kill -0 "$mock_pid" 2>/dev/null || { cat "$scratch/mock" >&2; die "tutti-mock did not start"; }
+    sleep 0.1
+  done
+  [ -s "$scratch/url" ] || die "tutti-mock opened no port in 10 s"
+  url=$(head -n1 "$scratch/url")
+}
+
+# field LINE NAME [INNER]: a number of a flat JSON line, or of one of its objects.
+field() {
+  if [ $# -eq 3 ]; then
+    sed -n "s/.*\"$2\":{[^}]*\"$3\":\\([-0-9.e+]*\\).*/\\1/p" <<<"$1"
+  else
+    sed -n "s/.*[{,]\"$2\":\\([-0-9.e+]*\\).*/\\1/p" <<<"$1"
+  fi
+}
+
+# Numbers on stdin, one a line; the middle one, or of an even count the lower of the two.
+median() { sort -g | awk '{v[NR]=$1} END {if (NR) print v[int((NR+1)/2)]}'; }
+
+divide() { awk -v a="$1" -v b="$2" 'BEGIN {if (b+0 == 0) print "nan"; else printf "%.4g\n", a/b}'; }
+
+circumstances() {
+  printf '%s cores; %s; kernel %s; curl %s; load average now %s\n' "$(nproc)" \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1)" "$(uname -r)" \
+    "$(ldconfig -p | sed -n 's|.*=> \(.*libcurl.so.4\)$|\1|p' | head -n1 | xargs -r readlink -f |
+      sed 's/.*so\.//')" \
+    "$(cut -d' ' -f1-3 /proc/loadavg)"
+}
