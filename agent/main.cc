@@ -1,5 +1,7 @@
 // tutti-agent: executes issue commands for a coordinator.
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "agent/session/agent_host.h"
 #include "common/base/log.h"
@@ -31,7 +32,8 @@ std::string default_cache() {
 
 void describe(CLI::App& app, session::AgentSettings& settings, bool& debug) {
   app.description(
-      "Executes the issue commands of a tutti coordinator on this host and ships the records back.\n"
+      "Executes the issue commands of a tutti coordinator on this host and ships the records "
+      "back.\n"
       "With --connect it joins one run and exits with it (0: the run ended as planned, 3: no\n"
       "coordinator, 4: the coordinator was lost). With --listen it serves one run after another\n"
       "until SIGINT or SIGTERM.");

@@ -1,13 +1,13 @@
 // benchmark offline | online | from-config: one run, one folder, one verdict.
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "common/base/log.h"
 #include "common/base/time.h"
@@ -63,8 +63,8 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
   const bool streaming = config.model_params.streaming == spec::Streaming::kOn;
   base::log_info("benchmark", "tutti " TUTTI_VERSION
                               ", not the MLPerf reference client: this run is a rehearsal");
-  base::log_info("benchmark", fmt::format("Streaming: {}", streaming ? "enabled (on)"
-                                                                     : "disabled (off)"));
+  base::log_info("benchmark",
+                 fmt::format("Streaming: {}", streaming ? "enabled (on)" : "disabled (off)"));
   base::log_info("benchmark", fmt::format("Data set: {} rows from {}", input.dataset.rows.size(),
                                           input.dataset.path));
   for (const auto& note : input.notes) {
@@ -73,8 +73,7 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
   for (const auto& phase : input.phases) {
     base::log_info("benchmark", fmt::format("Phase {}: {} queries", phase.name, phase.spec.total));
   }
-  base::log_info("benchmark",
-                 fmt::format("Frontends: {}", fmt::join(settings.frontends, ", ")));
+  base::log_info("benchmark", fmt::format("Frontends: {}", fmt::join(settings.frontends, ", ")));
   base::log_info("benchmark", fmt::format("Agents: {} ({} started here)",
                                           settings.plan.agents_expected, settings.local_agents));
 }
@@ -88,8 +87,7 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
     return fail_with(made.error());
   }
   const SentPrompts prompts(input);
-  const auto status =
-      report::write_run_folder(*made, outcome.ledger, prompts, settings.folder);
+  const auto status = report::write_run_folder(*made, outcome.ledger, prompts, settings.folder);
   std::fputs(("\n" + report::console_text(*made) + "\n").c_str(), stdout);
   std::fputs(fmt::format("Run folder: {}\n", settings.folder).c_str(), stdout);
   std::fflush(stdout);

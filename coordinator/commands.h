@@ -1,7 +1,7 @@
 #pragma once
 
-// The subcommands of `tutti`. Each takes the words after its name and returns the process's exit code
-// (docs/operating.md). They print: lines of the log on stdout, usage problems on stderr.
+// The subcommands of `tutti`. Each takes the words after its name and returns the process's exit
+// code (docs/operating.md). They print: lines of the log on stdout, usage problems on stderr.
 
 #include <string>
 #include <vector>

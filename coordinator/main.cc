@@ -1,11 +1,11 @@
 // tutti: the coordinator and the command line.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-
-#include <fmt/format.h>
 
 #include "common/base/log.h"
 #include "common/spec/flags.h"
@@ -20,9 +20,12 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"benchmark", &benchmark_command}, {"probe", &probe_command},
-    {"validate-yaml", &validate_yaml_command}, {"init", &init_command},
-    {"info", &info_command}, {"eval", &eval_command},
+    {"benchmark", &benchmark_command},
+    {"probe", &probe_command},
+    {"validate-yaml", &validate_yaml_command},
+    {"init", &init_command},
+    {"info", &info_command},
+    {"eval", &eval_command},
 };
 
 std::string help_for(const Words& words) {

@@ -1,5 +1,8 @@
-// probe: a few queries to each frontend, through the same coordinator, agent and engine as a run, and
-// what came back. It is a burst run of one prompt without a report folder.
+// probe: a few queries to each frontend, through the same coordinator, agent and engine as a run,
+// and what came back. It is a burst run of one prompt without a report folder.
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -7,8 +10,6 @@
 #include <fstream>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/spec/redact.h"
@@ -154,8 +155,8 @@ ExitCode tell(const ledger::Ledger& ledger, std::uint64_t requests,
       continue;
     }
     if (!fact->ok()) {
-      errors.push_back(fmt::format("{} at {}: {}", id, frontends[fact->frontend],
-                                   texts.error_message));
+      errors.push_back(
+          fmt::format("{} at {}: {}", id, frontends[fact->frontend], texts.error_message));
       continue;
     }
     const std::int64_t latency_ns = (fact->done_at - fact->issued_at).ns;
@@ -172,9 +173,9 @@ ExitCode tell(const ledger::Ledger& ledger, std::uint64_t requests,
   if (succeeded > 0) {
     const double mean_ms = static_cast<double>(total_ns) / static_cast<double>(succeeded) / 1e6;
     base::log_info("probe", fmt::format("Avg latency: {:.0f}ms", mean_ms));
-    base::log_info("probe", fmt::format("Range: {:.0f}ms - {:.0f}ms",
-                                        static_cast<double>(least_ns) / 1e6,
-                                        static_cast<double>(most_ns) / 1e6));
+    base::log_info("probe",
+                   fmt::format("Range: {:.0f}ms - {:.0f}ms", static_cast<double>(least_ns) / 1e6,
+                               static_cast<double>(most_ns) / 1e6));
     base::log_info("probe", fmt::format("Sample responses ({} collected):", samples.size()));
     for (const auto& sample : samples) {
       base::log_info("probe", "  " + sample);
@@ -190,8 +191,8 @@ ExitCode tell(const ledger::Ledger& ledger, std::uint64_t requests,
     }
   }
   if (succeeded * 2 < requests) {
-    base::log_error("probe", fmt::format("Probe failed: only {}/{} requests successful", succeeded,
-                                         requests));
+    base::log_error(
+        "probe", fmt::format("Probe failed: only {}/{} requests successful", succeeded, requests));
     return ExitCode::kExecution;
   }
   base::log_info("probe", "Probe successful");

@@ -13,7 +13,8 @@
 namespace tutti {
 namespace {
 
-// One agent process holds this many streams well; more processes only where there are cores for them.
+// One agent process holds this many streams well; more processes only where there are cores for
+// them.
 constexpr std::uint64_t kStreamsPerAgent = 4000;
 // … and no process can hold more than its descriptors allow, cores or not.
 constexpr std::uint64_t kStreamsPerAgentMax = 15'000;
@@ -68,8 +69,8 @@ conduct::RunPlan run_plan(const spec::Config& config, const conduct::RunInput& i
   plan.connections_max = static_cast<std::uint32_t>(input.connections_max.value_or(0));
   plan.connections_warm =
       input.connections_warm ? static_cast<std::int64_t>(*input.connections_warm) : -1;
-  plan.timeouts.gather =
-      std::max(plan.timeouts.gather, base::Duration::from_seconds(timeouts.service_ready_timeout_s));
+  plan.timeouts.gather = std::max(plan.timeouts.gather,
+                                  base::Duration::from_seconds(timeouts.service_ready_timeout_s));
   plan.timeouts.grace = base::Duration::from_seconds(timeouts.interrupted_teardown_grace_s);
   plan.timeouts.response_idle = seconds_or_none(timeouts.endpoint_response_idle_timeout_s);
   plan.timeouts.run = seconds_or_none(timeouts.run_timeout_s);
@@ -152,8 +153,8 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   facts.started_wall_ns = outcome.started_wall_ns;
   facts.started_at = outcome.started_at;
   facts.ended_at = outcome.ended_at;
-  facts.state = outcome.outcome.complete ? report::RunState::kComplete
-                                         : report::RunState::kInterrupted;
+  facts.state =
+      outcome.outcome.complete ? report::RunState::kComplete : report::RunState::kInterrupted;
   facts.interrupted_by_user = outcome.interrupted_by_user;
   if (!outcome.interrupted_by_user && outcome.outcome.exit != base::ExitCode::kOk) {
     facts.watchdogs = outcome.outcome.reasons;

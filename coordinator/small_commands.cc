@@ -1,15 +1,15 @@
 // info, validate-yaml, init, eval: the commands that run nothing.
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <optional>
-
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "common/base/log.h"
 #include "common/spec/dump.h"
@@ -25,7 +25,8 @@ using base::ExitCode;
 
 constexpr double kGb = 1024.0 * 1024.0 * 1024.0;
 
-// The value of `--name VALUE`, `--name=VALUE` or `-n VALUE`; nothing when the words are anything else.
+// The value of `--name VALUE`, `--name=VALUE` or `-n VALUE`; nothing when the words are anything
+// else.
 std::optional<std::string> single_option(const Words& words, const std::string& name,
                                          const std::string& short_name) {
   if (words.size() == 2 && (words[0] == name || words[0] == short_name)) {
@@ -93,18 +94,20 @@ std::string info_text() {
 }  // namespace
 
 ExitCode usage_error(const std::string& text, const std::string& command) {
-  std::fputs(fmt::format("Error: {}\nTry `tutti {}--help`.\n", text,
-                         command.empty() ? "" : command + " ")
-                 .c_str(),
-             stderr);
+  std::fputs(
+      fmt::format("Error: {}\nTry `tutti {}--help`.\n", text, command.empty() ? "" : command + " ")
+          .c_str(),
+      stderr);
   return ExitCode::kUsage;
 }
 
 std::string general_help() {
   return "Usage: tutti [-v…] COMMAND …\n"
          "\n"
-         "A distributed load generator for LLM inference endpoints. Reads the YAML and the flags of\n"
-         "MLPerf's inference-endpoint. It is not the MLPerf reference client: its runs are rehearsals.\n"
+         "A distributed load generator for LLM inference endpoints. Reads the YAML and the flags "
+         "of\n"
+         "MLPerf's inference-endpoint. It is not the MLPerf reference client: its runs are "
+         "rehearsals.\n"
          "\n"
          "Commands:\n"
          "  benchmark offline      all queries at once; throughput counts\n"
@@ -116,7 +119,8 @@ std::string general_help() {
          "  info                   this host and its limits\n"
          "  eval                   not implemented, as in the reference\n"
          "\n"
-         "Each has --help. Agents on other hosts are started with `tutti-agent`; `tutti-mock` is a\n"
+         "Each has --help. Agents on other hosts are started with `tutti-agent`; `tutti-mock` is "
+         "a\n"
          "server to try things on.\n"
          "\n"
          "  -v, --verbose  twice (-vv): debug lines\n"
@@ -131,7 +135,8 @@ std::string info_help() {
 std::string validate_yaml_help() {
   return "Usage: tutti validate-yaml -c FILE\n"
          "\n"
-         "Reads FILE as `benchmark from-config` would and prints every problem with line, field, value\n"
+         "Reads FILE as `benchmark from-config` would and prints every problem with line, field, "
+         "value\n"
          "and remedy. No data set is opened, nothing is sent. Exit code 0 or 2.\n";
 }
 
@@ -152,9 +157,10 @@ ExitCode info_command(const Words& words) {
 
 ExitCode eval_command(const Words& words) {
   static_cast<void>(words);
-  base::log_error("eval",
-                  "Accuracy evaluation is not yet implemented. Score the events.jsonl of a run with "
-                  "the reference's scorers.");
+  base::log_error(
+      "eval",
+      "Accuracy evaluation is not yet implemented. Score the events.jsonl of a run with "
+      "the reference's scorers.");
   return ExitCode::kUsage;
 }
 
@@ -182,9 +188,9 @@ ExitCode validate_yaml_command(const Words& words) {
   base::log_info("validate", "  Type: " + python_enum(config.type));
   base::log_info("validate", fmt::format("  Datasets: {}", config.datasets.size()));
   if (config.submission_ref.present) {
-    base::log_info("validate", fmt::format("  Submission: model={}, ruleset={}",
-                                           config.submission_ref.model,
-                                           config.submission_ref.ruleset));
+    base::log_info("validate",
+                   fmt::format("  Submission: model={}, ruleset={}", config.submission_ref.model,
+                               config.submission_ref.ruleset));
   }
   return ExitCode::kOk;
 }

@@ -40,8 +40,7 @@ std::string problems_of(const EngineConfig& config) {
 
 }  // namespace
 
-// ---- orders
-// --------------------------------------------------------------------------------------
+// ---- orders ----------------------------------------------------------------------------------
 
 void Engine::Inside::give(std::size_t worker, Order&& order) {
   touched[worker] = true;
@@ -145,8 +144,7 @@ void Engine::Inside::order_all(Order::Kind kind, std::uint64_t ticket, std::uint
   ring_touched();
 }
 
-// ---- warming
-// -------------------------------------------------------------------------------------
+// ---- warming ---------------------------------------------------------------------------------
 
 std::unique_ptr<target::WarmPlan> Engine::Inside::warm_plan(std::size_t worker) const {
   const wire::TargetSpec& target = config.target;
@@ -193,8 +191,7 @@ void Engine::Inside::stop() {
   }
 }
 
-// ---- the public face
-// -----------------------------------------------------------------------------
+// ---- the public face -------------------------------------------------------------------------
 
 base::Result<std::unique_ptr<Engine>> Engine::start(EngineConfig config, const base::Clock& clock) {
   static const CURLcode curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -50,8 +50,7 @@ Worker::Worker(WorkerConfig config, const base::Clock& clock, SessionBell& sessi
 
 Worker::~Worker() { TUTTI_CHECK(!thread_.joinable()); }
 
-// ---- session thread
-// ------------------------------------------------------------------------------
+// ---- session thread --------------------------------------------------------------------------
 
 bool Worker::begin() {
   try {
@@ -76,8 +75,7 @@ base::Duration Worker::cpu() const {
   return sys::thread_cpu(const_cast<std::thread&>(thread_).native_handle());
 }
 
-// ---- the loop
-// ------------------------------------------------------------------------------------
+// ---- the loop --------------------------------------------------------------------------------
 
 void Worker::run() {
   sys::name_this_thread(fmt::format("tutti-io-{}", config_.transport.worker));
@@ -248,8 +246,7 @@ void Worker::tell(Note&& note) {
   told_ = true;
 }
 
-// ---- pacing
-// --------------------------------------------------------------------------------------
+// ---- pacing ----------------------------------------------------------------------------------
 
 // When the next queued command is due and may be taken up; kFarFuture while nothing can be.
 base::Instant Worker::next_due() const {
@@ -337,8 +334,7 @@ void Worker::send(const target::Query& query) {
   transport_->start(chosen);
 }
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results ---------------------------------------------------------------------------------
 
 std::string_view Worker::defect_of(const base::IssueCommand& command) const {
   const data::BodySet& bodies = *config_.transport.bodies;

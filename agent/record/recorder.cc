@@ -8,10 +8,11 @@ namespace tutti::record {
 Recorder::Recorder(std::size_t capacity) : ring_(capacity) {}
 
 bool Recorder::add(wire::Record& record) {
+  const std::size_t phase = std::min<std::size_t>(record.phase, kPhasesTold - 1);
   if (ring_.push(std::move(record))) {
     return true;
   }
-  auto& count = lost_[std::min<std::size_t>(record.phase, kPhasesTold - 1)];
+  auto& count = lost_[phase];
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   return false;
 }

@@ -1,13 +1,13 @@
 #include "agent/session/agent_host.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "agent/drive/engine.h"
 #include "agent/record/spool.h"
@@ -252,9 +252,9 @@ void AgentHost::issue(const EngineIssue& command) {
   const std::size_t taken = engine_->issue(command.phase, command.commands);
   if (taken < command.commands.size()) {
     // The coordinator leases within queue_max; more is its defect, and it must be loud.
-    exit_ = Exit{base::ExitCode::kExecution,
-                 fmt::format("leased {} commands beyond this agent's queue",
-                             command.commands.size() - taken)};
+    exit_ =
+        Exit{base::ExitCode::kExecution, fmt::format("leased {} commands beyond this agent's queue",
+                                                     command.commands.size() - taken)};
   }
 }
 
@@ -325,8 +325,8 @@ void AgentHost::finish() {
   if (spool_ && exit_->code == base::ExitCode::kOk) {
     spool_->discard();
   } else if (spool_ && spool_->bytes_on_disk() > 0) {
-    base::log_warning("session", fmt::format("unacknowledged records are kept in {}",
-                                             settings_.spool_folder));
+    base::log_warning("session",
+                      fmt::format("unacknowledged records are kept in {}", settings_.spool_folder));
   }
   base::log_info("session", exit_->reason.empty() ? "done" : exit_->reason);
 }

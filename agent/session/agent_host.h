@@ -1,7 +1,8 @@
 #pragma once
 
-// AgentHost: the hands of an agent. Turns the socket, the engine, the disk and signals into events of an
-// AgentMachine and performs its commands. It decides nothing about a run. Main thread only; blocks.
+// AgentHost: the hands of an agent. Turns the socket, the engine, the disk and signals into events
+// of an AgentMachine and performs its commands. It decides nothing about a run. Main thread only;
+// blocks.
 
 #include <cstdint>
 #include <optional>

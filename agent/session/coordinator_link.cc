@@ -1,9 +1,9 @@
 #include "agent/session/coordinator_link.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/log.h"
 #include "common/wire/envelope.h"
@@ -98,8 +98,8 @@ void CoordinatorLink::take(std::string&& bytes, base::Instant now,
   flush_backlog(now);
 }
 
-// A second coordinator hears at once why it gets no agent, instead of waiting for silence. It repeats
-// its frame until it has heard us, so this answer needs no memory.
+// A second coordinator hears at once why it gets no agent, instead of waiting for silence. It
+// repeats its frame until it has heard us, so this answer needs no memory.
 void CoordinatorLink::turn_away(wire::Frame&& frame, base::Instant now) {
   wire::LinkConfig config;
   config.ack_after = {};
@@ -167,8 +167,7 @@ std::string CoordinatorLink::why_lost(base::Instant now) {
                      (now - link_->heard_at()).to_seconds(), hint.empty() ? "" : ": ", hint);
 }
 
-void CoordinatorLink::wait(base::Instant now, base::Instant until,
-                           std::vector<wire::WaitFd>& fds) {
+void CoordinatorLink::wait(base::Instant now, base::Instant until, std::vector<wire::WaitFd>& fds) {
   wire::Socket* socket = dial_ ? static_cast<wire::Socket*>(&*dial_) : &*listen_;
   const base::Duration most = std::clamp(until - now, base::Duration{}, kSleepMax);
   wire::wait_input(std::span<wire::Socket* const>(&socket, 1), fds, most);

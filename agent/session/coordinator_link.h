@@ -1,7 +1,7 @@
 #pragma once
 
-// CoordinatorLink: an agent's one connection, whichever side dialled: socket, Link, codec. Frames that
-// are no frames, or another protocol version's, are refused and logged once. Main thread only.
+// CoordinatorLink: an agent's one connection, whichever side dialled: socket, Link, codec. Frames
+// that are no frames, or another protocol version's, are refused and logged once. Main thread only.
 
 #include <cstdint>
 #include <deque>

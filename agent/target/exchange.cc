@@ -43,8 +43,7 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-// ---- callbacks: curl → exchange
-// ------------------------------------------------------------------
+// ---- callbacks: curl → exchange --------------------------------------------------------------
 
 int on_before_request(void* self, char*, char*, int, int) {
   auto& exchange = *static_cast<Exchange*>(self);
@@ -104,8 +103,7 @@ int on_close(void* sockets, curl_socket_t fd) {
 
 }  // namespace
 
-// ---- configuration
-// -------------------------------------------------------------------------------
+// ---- configuration ---------------------------------------------------------------------------
 
 void configure_handle(CURL* easy, const ExchangeShared& shared) {
   const wire::TargetSpec& target = *shared.config->target;
@@ -173,8 +171,7 @@ const std::string& Exchange::frontend_label() const {
   return shared_.config->frontends[record_.frontend].label;
 }
 
-// ---- one query
-// -----------------------------------------------------------------------------------
+// ---- one query -------------------------------------------------------------------------------
 
 void Exchange::set_body(const Query& query) {
   const data::BodyRow row = shared_.config->bodies->row(query.command.sample);

@@ -1,15 +1,15 @@
 #include "coordinator/conduct/local_agents.h"
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 
 namespace tutti::conduct {
 namespace {
@@ -63,10 +63,11 @@ base::Status LocalAgents::start(std::uint32_t count, const std::string& address,
                                 std::uint32_t workers, const std::string& log_folder) {
   const std::string program = program_folder() + "/tutti-agent";
   if (access(program.c_str(), X_OK) != 0) {
-    return base::fail(base::ExitCode::kSetup,
-                      fmt::format("{}: not there or not executable; it is built and installed beside "
-                                  "tutti",
-                                  program));
+    return base::fail(
+        base::ExitCode::kSetup,
+        fmt::format("{}: not there or not executable; it is built and installed beside "
+                    "tutti",
+                    program));
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::string name = fmt::format("local-{}", i);

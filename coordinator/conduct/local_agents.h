@@ -1,12 +1,13 @@
 #pragma once
 
 // Agents that tutti starts on its own host: child processes of the `tutti-agent` beside our binary,
-// dialling an ipc:// address in a private folder. They are in their own process groups, so that a ^C
-// reaches the coordinator alone, and die with it (parent-death signal). Main thread only.
+// dialling an ipc:// address in a private folder. They are in their own process groups, so that a
+// ^C reaches the coordinator alone, and die with it (parent-death signal). Main thread only.
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 #include "common/base/result.h"

@@ -1,9 +1,9 @@
 #include "coordinator/conduct/peers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/log.h"
 #include "common/wire/envelope.h"
@@ -17,8 +17,7 @@ constexpr base::Duration kSleepMax = base::Duration::millis(100);
 
 }  // namespace
 
-Peers::Peers(PeerSettings settings)
-    : settings_(std::move(settings)), self_(base::fresh_id()) {}
+Peers::Peers(PeerSettings settings) : settings_(std::move(settings)), self_(base::fresh_id()) {}
 
 base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::Instant now) {
   std::unique_ptr<Peers> peers(new Peers(std::move(settings)));
@@ -194,12 +193,12 @@ void Peers::poll(base::Instant now, std::vector<PeerEvent>& out) {
     }
     if (!peer.closing) {
       const std::string hint = peer.dialled == nullptr || peer.heard ? "" : peer.dialled->trouble();
-      out.emplace_back(PeerLost{
-          key, stuck ? fmt::format("it does not take what it is sent: {} messages wait",
-                                   peer.backlog.size())
-                     : fmt::format("nothing heard for {:.1f} s{}{}",
-                                   (now - peer.link.heard_at()).to_seconds(),
-                                   hint.empty() ? "" : ": ", hint)});
+      out.emplace_back(
+          PeerLost{key, stuck ? fmt::format("it does not take what it is sent: {} messages wait",
+                                            peer.backlog.size())
+                              : fmt::format("nothing heard for {:.1f} s{}{}",
+                                            (now - peer.link.heard_at()).to_seconds(),
+                                            hint.empty() ? "" : ": ", hint)});
     }
     by_incarnation_.erase(peer.link.peer());
     if (gone_.size() < kGoneMax) {

@@ -1,9 +1,9 @@
 #pragma once
 
 // Peers: the coordinator's connections. Owns the sockets and one Link per agent incarnation; turns
-// arrived bytes into messages and messages into bytes. Knows nothing of what is said. A frame that is
-// no frame, of another protocol version, or of a stranger too many is refused, counted, and logged once.
-// Main thread only.
+// arrived bytes into messages and messages into bytes. Knows nothing of what is said. A frame that
+// is no frame, of another protocol version, or of a stranger too many is refused, counted, and
+// logged once. Main thread only.
 
 #include <cstdint>
 #include <deque>
@@ -70,12 +70,13 @@ class Peers {
 
  private:
   struct Peer {
-    Peer(const wire::LinkConfig& config, base::Id self, base::Instant now) : link(config, self, now) {}
+    Peer(const wire::LinkConfig& config, base::Id self, base::Instant now)
+        : link(config, self, now) {}
     wire::Link link;
     std::size_t listener = 0;  // with `route`
     std::string route;         // the ROUTER's name of the connection; changes when it reconnects
     wire::DialSocket* dialled = nullptr;
-    std::string endpoint;      // of a dialled agent
+    std::string endpoint;  // of a dialled agent
     std::deque<wire::Encoded> backlog;
     bool heard = false;
     bool closing = false;
@@ -100,12 +101,13 @@ class Peers {
   std::deque<wire::DialSocket> dials_;
   std::map<AgentKey, Peer> peers_;
   std::map<base::Id, AgentKey> by_incarnation_;
-  std::set<base::Id> gone_;  // incarnations that were closed or lost: their late frames are nobody's
+  std::set<base::Id>
+      gone_;  // incarnations that were closed or lost: their late frames are nobody's
   AgentKey next_key_ = 1;
   std::uint64_t refused_frames_ = 0;
   std::set<std::string> refusals_logged_;
-  std::vector<wire::Frame> frames_;          // scratch
-  std::vector<wire::Delivered> delivered_;   // scratch
+  std::vector<wire::Frame> frames_;         // scratch
+  std::vector<wire::Delivered> delivered_;  // scratch
 };
 
 }  // namespace tutti::conduct

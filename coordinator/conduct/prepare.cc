@@ -1,10 +1,10 @@
 #include "coordinator/conduct/prepare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/data/request_url.h"
 #include "common/plan/count.h"
@@ -101,7 +101,8 @@ base::Result<data::BodyParams> body_params(const spec::Config& config,
   if (!model.chat_template_kwargs.is_null()) {
     auto kwargs = text::read_json(spec::to_json(model.chat_template_kwargs));
     if (!kwargs) {
-      return base::fail(ExitCode::kInput, "model_params.chat_template_kwargs cannot be sent as JSON");
+      return base::fail(ExitCode::kInput,
+                        "model_params.chat_template_kwargs cannot be sent as JSON");
     }
     params.chat_template_kwargs = std::move(*kwargs);
   }
@@ -192,9 +193,8 @@ base::Status add_phases(const spec::Config& config, RunInput& input) {
   input.phases.push_back(std::move(*phase));
   for (const auto& each : input.phases) {
     if (const auto problems = plan::check(each.spec); !problems.empty()) {
-      return base::fail(ExitCode::kInput,
-                        fmt::format("the {} phase cannot be scheduled:\n{}", each.name,
-                                    spec::to_text(problems)));
+      return base::fail(ExitCode::kInput, fmt::format("the {} phase cannot be scheduled:\n{}",
+                                                      each.name, spec::to_text(problems)));
     }
   }
   return {};

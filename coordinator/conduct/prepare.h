@@ -1,8 +1,9 @@
 #pragma once
 
-// From an order (config and mode) to everything a run needs before the first agent joins: the data set
-// read and checked, bodies rendered, the phases with their schedules' specs, what to talk to. Untimed;
-// reads files, writes one (the body set). All that can be wrong with the input is found here.
+// From an order (config and mode) to everything a run needs before the first agent joins: the data
+// set read and checked, bodies rendered, the phases with their schedules' specs, what to talk to.
+// Untimed; reads files, writes one (the body set). All that can be wrong with the input is found
+// here.
 
 #include <cstdint>
 #include <optional>
@@ -44,7 +45,7 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
 wire::TargetSpec target_of(const spec::Config& config);
 
 // Renders every row into `path`.
-base::Result<data::BodySet> write_bodies(const data::Dataset& dataset, const data::BodyParams& params,
-                                         const std::string& path);
+base::Result<data::BodySet> write_bodies(const data::Dataset& dataset,
+                                         const data::BodyParams& params, const std::string& path);
 
 }  // namespace tutti::conduct

@@ -1,13 +1,13 @@
 #include "coordinator/conduct/run_host.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/data/body_transfer.h"
@@ -162,8 +162,9 @@ RunOutcome RunHost::run() {
   local_.stop(kLocalAgentsPatienceMs);
   const base::Instant ended_at = clock_.mono();
   std::vector<report::AgentFacts> agents = agent_facts(ended_at);
-  return RunOutcome{machine_.outcome(), std::move(phases_),    std::move(agents),  started_at_,
-                    ended_at,           started_wall_ns,       interrupted_by_user_, std::move(ledger_)};
+  return RunOutcome{machine_.outcome(),   std::move(phases_), std::move(agents),
+                    started_at_,          ended_at,           started_wall_ns,
+                    interrupted_by_user_, std::move(ledger_)};
 }
 
 // One turn: everything that arrived, then time, then what is due on the wire, then sleep.
@@ -397,8 +398,7 @@ std::vector<report::AgentFacts> RunHost::agent_facts(base::Instant ended_at) {
     facts.health = health_[agent->key];
     if (agent->clock.exchanges() > 0) {
       // One map for the whole run, taken in its middle: drift is inside the error there.
-      const auto middle =
-          started_at_ + base::Duration{(ended_at - started_at_).ns / 2};
+      const auto middle = started_at_ + base::Duration{(ended_at - started_at_).ns / 2};
       const auto offset = agent->clock.offset_at(middle);
       ledger_.set_clock(agent->number,
                         ledger::ClockMap{base::Duration{-offset.value.ns}, offset.error});

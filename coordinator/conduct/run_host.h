@@ -1,8 +1,8 @@
 #pragma once
 
-// RunHost: the hands of the coordinator. Turns sockets, signals, child processes and time into events
-// of a RunMachine and performs its commands; feeds every batch to the ledger first. It decides nothing
-// about the run. Main thread only; blocks until the run has ended.
+// RunHost: the hands of the coordinator. Turns sockets, signals, child processes and time into
+// events of a RunMachine and performs its commands; feeds every batch to the ledger first. It
+// decides nothing about the run. Main thread only; blocks until the run has ended.
 
 #include <cstdint>
 #include <map>

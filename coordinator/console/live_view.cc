@@ -1,9 +1,9 @@
 #include "coordinator/console/live_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace tutti::console {
 namespace {
@@ -172,7 +172,8 @@ std::string LiveView::plain_line(base::Instant now) const {
     started += row.started;
   }
   return fmt::format(
-      "[{}] {} issued {} done {}/{} failed {} in flight {}{} | {} req/s {} tok/s | TTFT p50 {} p99 {} "
+      "[{}] {} issued {} done {}/{} failed {} in flight {}{} | {} req/s {} tok/s | TTFT p50 {} p99 "
+      "{} "
       "ms | TPOT p50 {} p99 {} ms | left {}",
       clock_text(now - began_at_), phase_, std::max(started, done_), done_,
       total_ == 0 ? "?" : std::to_string(total_), failed_, in_flight(),
@@ -195,18 +196,19 @@ std::string LiveView::block(base::Instant now, std::size_t columns) const {
                               std::max(started, done_), done_,
                               total_ == 0 ? "?" : std::to_string(total_), failed_, in_flight(),
                               target_ == 0 ? "" : fmt::format(" of {}", target_)));
-  lines.push_back(fmt::format("  {} req/s  {} tok/s   TTFT p50 {} p99 {} ms   TPOT p50 {} p99 {} ms",
-                              short_number(r.queries_per_s), short_number(r.tokens_per_s),
-                              milliseconds(ttft_, 50), milliseconds(ttft_, 99),
-                              milliseconds(tpot_, 50), milliseconds(tpot_, 99)));
+  lines.push_back(fmt::format(
+      "  {} req/s  {} tok/s   TTFT p50 {} p99 {} ms   TPOT p50 {} p99 {} ms",
+      short_number(r.queries_per_s), short_number(r.tokens_per_s), milliseconds(ttft_, 50),
+      milliseconds(ttft_, 99), milliseconds(tpot_, 50), milliseconds(tpot_, 99)));
   constexpr std::size_t kRowsMax = 12;  // a block taller than the screen cannot be redrawn in place
   for (std::size_t i = 0; i < agents_.size() && i < kRowsMax; ++i) {
     const auto& row = agents_[i];
-    lines.push_back(fmt::format(
-        "  agent {:<18} in flight {:>6}{} done {:>8} failed {:>5} cpu {:>3.0f} % lag p99 {:.2f} ms{}",
-        row.name, row.in_flight, row.slots == 0 ? "" : fmt::format("/{:<6}", row.slots), row.done,
-        row.failed, row.cpu * 100, static_cast<double>(row.lag_p99.ns) / 1e6,
-        row.lost ? "  LOST" : ""));
+    lines.push_back(
+        fmt::format("  agent {:<18} in flight {:>6}{} done {:>8} failed {:>5} cpu {:>3.0f} % lag "
+                    "p99 {:.2f} ms{}",
+                    row.name, row.in_flight, row.slots == 0 ? "" : fmt::format("/{:<6}", row.slots),
+                    row.done, row.failed, row.cpu * 100, static_cast<double>(row.lag_p99.ns) / 1e6,
+                    row.lost ? "  LOST" : ""));
   }
   if (agents_.size() > kRowsMax) {
     lines.push_back(fmt::format("  … and {} more agents", agents_.size() - kRowsMax));

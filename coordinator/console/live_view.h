@@ -1,7 +1,8 @@
 #pragma once
 
 // The live view as a value: folds the agents' Progress messages and renders one block of text for a
-// terminal, or one plain line for anything else. Pure: no clock, no terminal here (terminal.h has that).
+// terminal, or one plain line for anything else. Pure: no clock, no terminal here (terminal.h has
+// that).
 
 #include <cstdint>
 #include <string>

@@ -1,11 +1,11 @@
 #include "coordinator/console/terminal.h"
 
-#include <algorithm>
-#include <cstdlib>
-
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "common/base/log.h"
 

@@ -1,5 +1,9 @@
-// The number and place of agents never changes what is asked: one local agent, several over tcp that
-// dial us, several that we dial. Every query ends in one record.
+// The number and place of agents never changes what is asked: one local agent, several over tcp
+// that dial us, several that we dial. Every query ends in one record.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <map>
@@ -7,10 +11,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/program.h"
 
@@ -50,11 +50,20 @@ Asked asked_in(const std::string& folder) {
   return out;
 }
 
-std::vector<std::string> online(const Mock& mock, const std::string& data, const std::string& folder,
-                                const std::vector<std::string>& more) {
-  std::vector<std::string> words{"tutti",     "benchmark", "online",       "--model",
-                                 "m",         "--dataset", data,           "--report-dir",
-                                 folder,      "--warmup",  "--warmup-salt", "--warmup-requests",
+std::vector<std::string> online(const Mock& mock, const std::string& data,
+                                const std::string& folder, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"tutti",
+                                 "benchmark",
+                                 "online",
+                                 "--model",
+                                 "m",
+                                 "--dataset",
+                                 data,
+                                 "--report-dir",
+                                 folder,
+                                 "--warmup",
+                                 "--warmup-salt",
+                                 "--warmup-requests",
                                  "50"};
   for (const auto& url : mock.urls()) {
     words.insert(words.end(), {"--endpoints", url});
@@ -64,7 +73,8 @@ std::vector<std::string> online(const Mock& mock, const std::string& data, const
 }
 
 // `count` agents that dial `address`, each from a loopback address of its own.
-std::vector<std::unique_ptr<Program>> dialling_agents(std::size_t count, const std::string& address) {
+std::vector<std::unique_ptr<Program>> dialling_agents(std::size_t count,
+                                                      const std::string& address) {
   std::vector<std::unique_ptr<Program>> agents;
   for (std::size_t i = 0; i < count; ++i) {
     agents.push_back(std::make_unique<Program>(std::vector<std::string>{
@@ -73,8 +83,8 @@ std::vector<std::unique_ptr<Program>> dialling_agents(std::size_t count, const s
   return agents;
 }
 
-const std::vector<std::string> kConcurrency = {"--load-pattern", "concurrency",   "--concurrency",
-                                               "96",             "--num-samples", "1500"};
+const std::vector<std::string> kConcurrency = {
+    "--load-pattern", "concurrency", "--concurrency", "96", "--num-samples", "1500"};
 
 TEST(Agents, OneThreeAndSevenAskTheSameInTheSameOrderWithTheSameSalts) {
   const Mock mock(2, {"--ttft", "uniform:2ms:10ms", "--gap", "1ms", "--tokens", "uniform:2:8"});
@@ -127,12 +137,13 @@ TEST(Agents, ThatWeDialServeOneRunAfterAnother) {
   const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "3"});
   const std::string base = fresh_folder("agents-listen");
   const std::string data = write_prompts(base, 100);
-  const std::vector<std::string> places = {fmt::format("tcp://127.0.0.2:{}", free_port("127.0.0.2")),
-                                           fmt::format("tcp://127.0.0.3:{}", free_port("127.0.0.3"))};
+  const std::vector<std::string> places = {
+      fmt::format("tcp://127.0.0.2:{}", free_port("127.0.0.2")),
+      fmt::format("tcp://127.0.0.3:{}", free_port("127.0.0.3"))};
   std::vector<std::unique_ptr<Program>> agents;
   for (const auto& place : places) {
-    agents.push_back(std::make_unique<Program>(
-        std::vector<std::string>{"tutti-agent", "--listen", place}));
+    agents.push_back(
+        std::make_unique<Program>(std::vector<std::string>{"tutti-agent", "--listen", place}));
   }
   for (const char* name : {"first", "second"}) {
     auto more = kConcurrency;

@@ -1,14 +1,14 @@
-// The command line as people meet it: errors that come all at once, templates that validate, probes,
-// help, and every example file of configs/.
+// The command line as people meet it: errors that come all at once, templates that validate,
+// probes, help, and every example file of configs/.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/program.h"
 
@@ -33,10 +33,11 @@ TEST(Commands, AllProblemsOfAFileComeAtOnceWithLineFieldValueAndRemedy) {
            {"tutti", "benchmark", "from-config", "--config", path}}) {
     const Ran ran = run_program(words);
     EXPECT_EQ(ran.exit_code, 2);
-    EXPECT_THAT(ran.output, AllOf(HasSubstr("bad.yaml:2"), HasSubstr("top_q"), HasSubstr("did you mean top_"),
-                                  HasSubstr("bad.yaml:5"), HasSubstr("target_concurrency"),
-                                  HasSubstr("-3"), HasSubstr("bad.yaml:6"), HasSubstr("many"),
-                                  HasSubstr("bad.yaml:7"), HasSubstr("h:8000")));
+    EXPECT_THAT(ran.output,
+                AllOf(HasSubstr("bad.yaml:2"), HasSubstr("top_q"), HasSubstr("did you mean top_"),
+                      HasSubstr("bad.yaml:5"), HasSubstr("target_concurrency"), HasSubstr("-3"),
+                      HasSubstr("bad.yaml:6"), HasSubstr("many"), HasSubstr("bad.yaml:7"),
+                      HasSubstr("h:8000")));
   }
 }
 
@@ -57,8 +58,8 @@ TEST(Commands, EveryTemplateOfInitValidates) {
 
 TEST(Commands, EveryExampleInConfigsIsValid) {
   std::size_t seen = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TUTTI_SOURCE_DIR) +
-                                                               "/configs")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TUTTI_SOURCE_DIR) + "/configs")) {
     if (entry.path().extension() == ".yaml") {
       const Ran ran = run_program({"tutti", "validate-yaml", "-c", entry.path().string()});
       EXPECT_EQ(ran.exit_code, 0) << entry.path() << "\n" << ran.output;
@@ -70,21 +71,21 @@ TEST(Commands, EveryExampleInConfigsIsValid) {
 
 TEST(Commands, AProbeShowsAnswersOfEveryFrontendAndFailsBelowHalf) {
   const Mock mock(2, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "3"});
-  const Ran good = run_program({"tutti", "probe", "--endpoints",
-                                mock.urls()[0] + "," + mock.urls()[1], "--model", "m", "--requests",
-                                "6"});
+  const Ran good =
+      run_program({"tutti", "probe", "--endpoints", mock.urls()[0] + "," + mock.urls()[1],
+                   "--model", "m", "--requests", "6"});
   EXPECT_EQ(good.exit_code, 0) << good.output;
   EXPECT_THAT(good.output, AllOf(HasSubstr("Completed: 6/6 successful"), HasSubstr("[probe-0] "),
                                  HasSubstr("Probe successful")));
   const Mock bad(1, {"--fault", "status:500@70%", "--seed", "1"});
-  const Ran failed =
-      run_program({"tutti", "probe", "--endpoints", bad.urls()[0], "--model", "m", "--requests", "20"});
+  const Ran failed = run_program(
+      {"tutti", "probe", "--endpoints", bad.urls()[0], "--model", "m", "--requests", "20"});
   EXPECT_EQ(failed.exit_code, 4) << failed.output;
   EXPECT_THAT(failed.output, AllOf(HasSubstr("Probe failed: only"), HasSubstr("HTTP 500")));
-  EXPECT_EQ(run_program({"tutti", "probe", "--endpoints", "http://h", "--model", "m", "--requests",
-                         "0"})
-                .exit_code,
-            1);
+  EXPECT_EQ(
+      run_program({"tutti", "probe", "--endpoints", "http://h", "--model", "m", "--requests", "0"})
+          .exit_code,
+      1);
   EXPECT_EQ(run_program({"tutti", "probe", "--endpoints", "http://h"}).exit_code, 2);
 }
 
@@ -111,10 +112,10 @@ TEST(Commands, NoSecretShowsInLogsOrFiles) {
   const std::string secret = "sk-very-secret-0123456789";
   std::string url = mock.urls()[0];
   url.insert(7, "someone:" + secret + "@");
-  const Ran ran = run_program({"tutti", "-vv", "benchmark", "online", "--model", "m", "--dataset",
-                               write_prompts(base, 10), "--report-dir", base + "/run",
-                               "--load-pattern", "concurrency", "--concurrency", "2", "--api-key",
-                               secret, "--endpoints", url});
+  const Ran ran =
+      run_program({"tutti", "-vv", "benchmark", "online", "--model", "m", "--dataset",
+                   write_prompts(base, 10), "--report-dir", base + "/run", "--load-pattern",
+                   "concurrency", "--concurrency", "2", "--api-key", secret, "--endpoints", url});
   ASSERT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_EQ(ran.output.find(secret), std::string::npos);
   std::size_t files = 0;
@@ -130,8 +131,9 @@ TEST(Commands, NoSecretShowsInLogsOrFiles) {
 TEST(Commands, ADataSetThatIsNotThereIsTwoAndABadOneIsThree) {
   const std::string base = fresh_folder("commands-data");
   std::ofstream(base + "/bad.jsonl") << "{\"prompt\": \"a\"}\n{\"prompt\": \n";
-  const std::vector<std::string> head{"tutti", "benchmark", "offline", "--endpoints", "http://h",
-                                      "--model", "m", "--report-dir", base + "/run", "--dataset"};
+  const std::vector<std::string> head{"tutti",       "benchmark", "offline", "--endpoints",
+                                      "http://h",    "--model",   "m",       "--report-dir",
+                                      base + "/run", "--dataset"};
   auto words = head;
   words.push_back(base + "/none.jsonl");
   Ran ran = run_program(words);

@@ -1,6 +1,9 @@
 // How a run may end, and that each way leaves the right exit code, a readable folder and nobody
 // behind: interrupts, dead agents, dead frontends, watchdogs.
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/types.h>
 
@@ -10,10 +13,6 @@
 #include <fstream>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/program.h"
 
@@ -30,14 +29,25 @@ struct LongRun {
 };
 
 LongRun long_run(const std::string& name, const std::vector<std::string>& urls,
-               const std::vector<std::string>& more = {}) {
+                 const std::vector<std::string>& more = {}) {
   LongRun setup;
   setup.base = fresh_folder(name);
   setup.folder = setup.base + "/run";
-  setup.words = {"tutti",          "benchmark",     "online",      "--model",
-                 "m",              "--dataset",     write_prompts(setup.base, 300),
-                 "--report-dir",   setup.folder,    "--load-pattern", "concurrency",
-                 "--concurrency",  "40",            "--num-samples",  "100000"};
+  setup.words = {"tutti",
+                 "benchmark",
+                 "online",
+                 "--model",
+                 "m",
+                 "--dataset",
+                 write_prompts(setup.base, 300),
+                 "--report-dir",
+                 setup.folder,
+                 "--load-pattern",
+                 "concurrency",
+                 "--concurrency",
+                 "40",
+                 "--num-samples",
+                 "100000"};
   for (const auto& url : urls) {
     setup.words.insert(setup.words.end(), {"--endpoints", url});
   }
@@ -160,8 +170,8 @@ TEST(Ends, WhenEveryQueryFailsTheExitCodeSaysSo) {
 }
 
 TEST(Ends, SomeFailuresAreCountedAndTheRestIsARun) {
-  const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "3", "--fault",
-                      "status:503@every:10"});
+  const Mock mock(
+      1, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "3", "--fault", "status:503@every:10"});
   const LongRun setup = long_run("ends-some-failed", mock.urls(), {});
   auto words = setup.words;
   *std::find(words.begin(), words.end(), "100000") = "400";
@@ -185,9 +195,9 @@ TEST(Ends, FrontendsThatNobodyReachesAreNamedBeforeTheRun) {
 
 TEST(Ends, AgentsThatDoNotComeAreCountedAfterTheWait) {
   const Mock mock(1);
-  const LongRun setup = long_run("ends-nobody", mock.urls(),
-                               {"--listen", fmt::format("tcp://127.0.0.1:{}", free_port()),
-                                "--expect-agents", "2"});
+  const LongRun setup = long_run(
+      "ends-nobody", mock.urls(),
+      {"--listen", fmt::format("tcp://127.0.0.1:{}", free_port()), "--expect-agents", "2"});
   Program tutti(setup.words);
   ASSERT_TRUE(tutti.says("listening for agents", 20'000));
   tutti.signal(SIGINT);
@@ -205,8 +215,8 @@ TEST(Ends, TheRunTimeoutStopsARunWithFourAndKeepsWhatIsThere) {
 TEST(Ends, SilentFrontendsEndTheRunByTheIdleTimeout) {
   const Mock mock(1, {"--ttft", "300s"});
   const LongRun setup = long_run("ends-idle", mock.urls(),
-                               {"--endpoint-response-idle-timeout", "2", "--request-timeout", "60",
-                                "--timeouts.interrupted-teardown-grace-s", "1"});
+                                 {"--endpoint-response-idle-timeout", "2", "--request-timeout",
+                                  "60", "--timeouts.interrupted-teardown-grace-s", "1"});
   const Ran ran = run_program(setup.words);
   EXPECT_EQ(ran.exit_code, 4) << ran.output;
   EXPECT_THAT(ran.output, HasSubstr("40"));

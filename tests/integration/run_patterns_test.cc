@@ -1,12 +1,12 @@
 // What the server sees of each load pattern: how many at once, when, how spread.
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "tests/support/program.h"
 
@@ -26,9 +26,9 @@ Result benchmark(const std::string& name, const std::string& kind, const Mock& m
   Result result;
   const std::string base = fresh_folder(name);
   result.folder = base + "/run";
-  std::vector<std::string> words{"tutti",     "benchmark",  kind,
-                                 "--model",   "m",          "--dataset",
-                                 write_prompts(base, 100),  "--report-dir", result.folder};
+  std::vector<std::string> words{
+      "tutti",        "benchmark",  kind, "--model", "m", "--dataset", write_prompts(base, 100),
+      "--report-dir", result.folder};
   for (const auto& url : mock.urls()) {
     words.insert(words.end(), {"--endpoints", url});
   }
@@ -40,10 +40,9 @@ Result benchmark(const std::string& name, const std::string& kind, const Mock& m
 
 TEST(Patterns, ConcurrencyIsHeldAndNeverExceeded) {
   const Mock mock(1, {"--ttft", "40ms", "--gap", "5ms", "--tokens", "4"});
-  const Result result =
-      benchmark("patterns-concurrency", "online", mock,
-                {"--load-pattern", "concurrency", "--concurrency", "24", "--num-samples", "1000",
-                 "--local-agents", "3"});
+  const Result result = benchmark("patterns-concurrency", "online", mock,
+                                  {"--load-pattern", "concurrency", "--concurrency", "24",
+                                   "--num-samples", "1000", "--local-agents", "3"});
   ASSERT_EQ(result.ran.exit_code, 0) << result.ran.output;
   EXPECT_EQ(mock.metric("tutti_mock_active_requests_peak"), 24);
   // 1000 queries of about 55 ms, 24 at a time: what the server was given to do fills the time.
@@ -64,10 +63,9 @@ TEST(Patterns, OfflineSendsTheDataSetOnceWithoutStreaming) {
 
 TEST(Patterns, PoissonKeepsItsScheduleWhateverTheServerDoes) {
   const Mock mock(1, {"--ttft", "200ms", "--gap", "5ms", "--tokens", "4"});
-  const Result result =
-      benchmark("patterns-poisson", "online", mock,
-                {"--load-pattern", "poisson", "--target-qps", "200", "--num-samples", "600",
-                 "--local-agents", "2"});
+  const Result result = benchmark("patterns-poisson", "online", mock,
+                                  {"--load-pattern", "poisson", "--target-qps", "200",
+                                   "--num-samples", "600", "--local-agents", "2"});
   ASSERT_EQ(result.ran.exit_code, 0) << result.ran.output;
   std::vector<std::int64_t> issued;
   std::int64_t start = 0;
@@ -89,9 +87,9 @@ TEST(Patterns, PoissonKeepsItsScheduleWhateverTheServerDoes) {
 
 TEST(Patterns, APoissonRunCanBeSizedByDuration) {
   const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "2"});
-  const Result result = benchmark(
-      "patterns-duration", "online", mock,
-      {"--load-pattern", "poisson", "--target-qps", "150", "--runtime.min-issue-duration-ms", "2s"});
+  const Result result = benchmark("patterns-duration", "online", mock,
+                                  {"--load-pattern", "poisson", "--target-qps", "150",
+                                   "--runtime.min-issue-duration-ms", "2s"});
   ASSERT_EQ(result.ran.exit_code, 0) << result.ran.output;
   // 150 × 2 × 1.1 = 330.00000000000006 → 331 → whole passes of 100 rows.
   EXPECT_EQ(result.summary["n_samples_issued"], 400);
@@ -99,10 +97,10 @@ TEST(Patterns, APoissonRunCanBeSizedByDuration) {
 
 TEST(Patterns, ACapOnIssuingLetsTheRestEndAndTheIssuedSetIsAPrefix) {
   const Mock mock(1, {"--ttft", "20ms", "--gap", "1ms", "--tokens", "4"});
-  const Result result = benchmark(
-      "patterns-cap", "online", mock,
-      {"--load-pattern", "concurrency", "--concurrency", "16", "--num-samples", "50000",
-       "--runtime.max-issue-duration-ms", "2s", "--local-agents", "3"});
+  const Result result =
+      benchmark("patterns-cap", "online", mock,
+                {"--load-pattern", "concurrency", "--concurrency", "16", "--num-samples", "50000",
+                 "--runtime.max-issue-duration-ms", "2s", "--local-agents", "3"});
   ASSERT_EQ(result.ran.exit_code, 0) << result.ran.output;
   const auto issued = result.summary["n_samples_issued"].get<std::size_t>();
   EXPECT_GT(issued, 100U);
@@ -117,11 +115,27 @@ TEST(Patterns, RoundRobinDealsEvenlyAndLeastInFlightAvoidsTheSlowOne) {
   const Mock slow(1, {"--ttft", "100ms", "--gap", "1ms", "--tokens", "2"});
   for (const std::string balance : {"round_robin", "least_in_flight"}) {
     const std::string base = fresh_folder("patterns-" + balance);
-    const Ran ran = run_program(
-        {"tutti", "benchmark", "online", "--model", "m", "--dataset", write_prompts(base, 100),
-         "--report-dir", base + "/run", "--load-pattern", "concurrency", "--concurrency", "20",
-         "--num-samples", "600", "--balance", balance, "--endpoints", quick.urls()[0],
-         "--endpoints", slow.urls()[0]});
+    const Ran ran = run_program({"tutti",
+                                 "benchmark",
+                                 "online",
+                                 "--model",
+                                 "m",
+                                 "--dataset",
+                                 write_prompts(base, 100),
+                                 "--report-dir",
+                                 base + "/run",
+                                 "--load-pattern",
+                                 "concurrency",
+                                 "--concurrency",
+                                 "20",
+                                 "--num-samples",
+                                 "600",
+                                 "--balance",
+                                 balance,
+                                 "--endpoints",
+                                 quick.urls()[0],
+                                 "--endpoints",
+                                 slow.urls()[0]});
     ASSERT_EQ(ran.exit_code, 0) << ran.output;
     const json endpoints =
         read_json(base + "/run/performance/result_summary.json")["distributed"]["endpoints"];

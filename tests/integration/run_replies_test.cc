@@ -1,14 +1,14 @@
-// Every fault of the mock through the whole system: the record says what went wrong, partial text is
-// kept, and the neighbours are unharmed. And stamps: the client's against the server's own.
+// Every fault of the mock through the whole system: the record says what went wrong, partial text
+// is kept, and the neighbours are unharmed. And stamps: the client's against the server's own.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/program.h"
 
@@ -56,11 +56,23 @@ TEST_P(Replies, AFaultIsOneRecordWithItsCauseAndHarmsNobody) {
   const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "6", "--fault",
                       fmt::format("{}@every:3", c.fault)});
   const std::string base = fresh_folder("replies");
-  std::vector<std::string> words{
-      "tutti",          "benchmark",   "online",        "--model",        "m",
-      "--dataset",      write_prompts(base, 20),        "--report-dir",   base + "/run",
-      "--load-pattern", "concurrency", "--concurrency", "6",              "--num-samples",
-      std::to_string(kQueries),        "--endpoints",   mock.urls()[0]};
+  std::vector<std::string> words{"tutti",
+                                 "benchmark",
+                                 "online",
+                                 "--model",
+                                 "m",
+                                 "--dataset",
+                                 write_prompts(base, 20),
+                                 "--report-dir",
+                                 base + "/run",
+                                 "--load-pattern",
+                                 "concurrency",
+                                 "--concurrency",
+                                 "6",
+                                 "--num-samples",
+                                 std::to_string(kQueries),
+                                 "--endpoints",
+                                 mock.urls()[0]};
   if (*c.more != '\0') {
     words.emplace_back(c.more);
   }
@@ -78,7 +90,8 @@ TEST_P(Replies, AFaultIsOneRecordWithItsCauseAndHarmsNobody) {
     EXPECT_EQ(summary["n_samples_failed"], errors.size());
     if (c.resent) {
       EXPECT_GT(errors.size(), 0U);
-      EXPECT_THAT(read_text(base + "/run/report.txt"), HasSubstr("Sent again on a fresh connection"));
+      EXPECT_THAT(read_text(base + "/run/report.txt"),
+                  HasSubstr("Sent again on a fresh connection"));
     } else {
       EXPECT_EQ(errors.size(), kQueries / 3U);
     }
@@ -88,15 +101,14 @@ TEST_P(Replies, AFaultIsOneRecordWithItsCauseAndHarmsNobody) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, Replies, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<Case>& each) {
-                           std::string name = each.param.fault;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char ch) { return std::isalnum(static_cast<unsigned char>(ch)) == 0; },
-                               '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Faults, Replies, testing::ValuesIn(kCases), [](const testing::TestParamInfo<Case>& each) {
+      std::string name = each.param.fault;
+      std::replace_if(
+          name.begin(), name.end(),
+          [](char ch) { return std::isalnum(static_cast<unsigned char>(ch)) == 0; }, '_');
+      return name;
+    });
 
 TEST(Replies, TextsReachTheEventFileAsTheyWereSent) {
   const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--text", "echo"});

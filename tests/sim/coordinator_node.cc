@@ -88,6 +88,10 @@ void CoordinatorNode::step(const conduct::Event& event) {
   for (const conduct::Command& command : commands) {
     perform(command);
   }
+  const conduct::PhaseRun* phase = machine_.phase();
+  if (phase != nullptr && phase->mode() == conduct::PhaseRun::Mode::kFilling) {
+    settled_.try_emplace(phase->phase(), world_.now());
+  }
 }
 
 void CoordinatorNode::perform(const conduct::Command& command) {
@@ -104,7 +108,6 @@ void CoordinatorNode::perform(const conduct::Command& command) {
     peer.close_by = world_.now() + kLinger;
   } else if (const auto* started = std::get_if<conduct::PhaseStarted>(&command)) {
     world_.note("phase started", 0, started->phase);
-    started_[started->phase] = clock_.truth(started->start_at);
     std::uint64_t sum = 0;
     for (const auto& [agent, slots] : started->slots) {
       sum += slots;

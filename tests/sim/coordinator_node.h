@@ -59,7 +59,11 @@ class CoordinatorNode {
   const std::map<std::uint32_t, conduct::PhaseIssuingEnded>& issuing_ends() const {
     return issuing_ends_;
   }
-  Instant started_at(std::uint32_t phase) const { return started_.at(phase); }
+  // When a stopped phase had all its commands back; unset when it was not stopped.
+  Instant settled_at(std::uint32_t phase) const {
+    const auto it = settled_.find(phase);
+    return it == settled_.end() ? Instant{} : it->second;
+  }
   const std::vector<std::string>& notices() const { return notices_; }
   Instant local() const { return clock_.at(world_.now()); }
 
@@ -90,7 +94,7 @@ class CoordinatorNode {
   bool crashed_ = false;
   std::optional<conduct::Outcome> finish_;
   Instant finished_at_{};
-  std::map<std::uint32_t, Instant> started_;  // true time of the phase's start
+  std::map<std::uint32_t, Instant> settled_;
   std::map<std::uint32_t, conduct::PhaseTotals> totals_;
   std::map<std::uint32_t, conduct::PhaseIssuingEnded> issuing_ends_;
   std::vector<std::string> notices_;

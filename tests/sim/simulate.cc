@@ -175,6 +175,14 @@ class Play {
       witness_.complain("phase {}: the machine counts {} records, the ledger has {}", p,
                         totals.ok + totals.failed + totals.cancelled, records.size());
     }
+    // A stop issues no more than it must: the last of the prefix was started before the commands were
+    // back, or nobody can know (its agent was lost).
+    const Instant settled = coordinator_.settled_at(p);
+    if (settled.is_set() && totals.prefix > 0 && missing.count(totals.prefix - 1) == 0 &&
+        truth.started_at[totals.prefix - 1] > settled) {
+      witness_.complain("phase {}: seq {} was issued after the stop and fills no hole", p,
+                        totals.prefix - 1);
+    }
     for (base::Seq seq = 0; seq < truth.starts.size(); ++seq) {
       const bool started = truth.starts[seq] > 0;
       const bool recorded = records.count(seq) > 0;

@@ -21,6 +21,7 @@ struct PhaseTruth {
   std::uint32_t concurrency = 0;
   std::vector<base::IssueCommand> schedule;          // the whole, from a Schedule of our own
   std::vector<std::uint8_t> starts;                  // by seq
+  std::vector<Instant> started_at;                   // by seq
   std::map<std::size_t, std::uint32_t> slots;        // by node, as armed
   std::map<std::size_t, std::uint32_t> in_flight_of;  // by node
   std::uint32_t in_flight = 0;
@@ -44,6 +45,7 @@ class Witness {
       truth.concurrency = spec.concurrency;
       plan::Schedule(spec).take(spec.total, truth.schedule);
       truth.starts.assign(spec.total, 0);
+      truth.started_at.assign(spec.total, Instant{});
       phases_.push_back(std::move(truth));
     }
   }
@@ -77,6 +79,7 @@ class Witness {
       complain("phase {} began with {} queries of the one before in flight", phase,
                phases_[phase - 1].in_flight);
     }
+    truth.started_at[command.seq] = world_.now();
     change(truth);
     ++truth.started;
     ++truth.in_flight;

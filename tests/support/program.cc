@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -15,9 +17,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
 namespace tutti::testing_support {
 namespace {
@@ -147,8 +146,7 @@ Ran run_program(std::vector<std::string> words, int timeout_ms,
 }
 
 Mock::Mock(std::size_t ports, std::vector<std::string> flags)
-    : port_file_(port_file_name()),
-      program_(mock_words(ports, port_file_, std::move(flags))) {
+    : port_file_(port_file_name()), program_(mock_words(ports, port_file_, std::move(flags))) {
   const auto until = Clock::now() + std::chrono::seconds(20);
   while (urls_.size() < ports && left_ms(until) > 0) {
     urls_.clear();

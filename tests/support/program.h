@@ -1,13 +1,14 @@
 #pragma once
 
-// Program: one of our binaries as a child process of a test: its output, its signals, its end. Killed
-// with its owner. And what the end-to-end tests share: a mock with ports, run folders, their JSON.
-// One thread.
+// Program: one of our binaries as a child process of a test: its output, its signals, its end.
+// Killed with its owner. And what the end-to-end tests share: a mock with ports, run folders, their
+// JSON. One thread.
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <map>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +17,8 @@ namespace tutti::testing_support {
 
 class Program {
  public:
-  // `words[0]` is a binary's name ("tutti"), looked up where this build put it. `environment` is added.
+  // `words[0]` is a binary's name ("tutti"), looked up where this build put it. `environment` is
+  // added.
   explicit Program(std::vector<std::string> words,
                    const std::map<std::string, std::string>& environment = {});
   ~Program();

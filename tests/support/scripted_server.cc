@@ -79,8 +79,7 @@ void make_certificate(SSL_CTX* context, const std::string& pem_file) {
 
 }  // namespace
 
-// ---- bytes
-// ---------------------------------------------------------------------------------------
+// ---- bytes -----------------------------------------------------------------------------------
 
 std::string ScriptedRequest::header(const std::string& name) const {
   std::size_t at = head.find("\r\n");
@@ -150,8 +149,7 @@ Script stream_script(const std::vector<std::string>& words, std::chrono::microse
   return script;
 }
 
-// ---- server
-// --------------------------------------------------------------------------------------
+// ---- server ----------------------------------------------------------------------------------
 
 struct ScriptedServer::Inside {
   Answer answer;
@@ -400,8 +398,7 @@ void ScriptedServer::close_idle() {
   }
 }
 
-// ---- hosts that do not answer
-// --------------------------------------------------------------------
+// ---- hosts that do not answer ----------------------------------------------------------------
 
 DeafPort::DeafPort() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,9 @@
-// The house checks itself: floors, names of headers, banned words, sizes. Each finding names the file,
-// the line and what to write instead.
+// The house checks itself: floors, names of headers, banned words, sizes. Each finding names the
+// file, the line and what to write instead.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,10 +12,6 @@
 #include <regex>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace fs = std::filesystem;
 
@@ -61,14 +61,18 @@ bool starts_with(const std::string& text, const std::string& prefix) {
 // DESIGN's table: folder → floor. A file may include its own folder and lower floors.
 const std::map<std::string, int>& floors() {
   static const std::map<std::string, int> kFloors = {
-      {"common/base", 0},         {"common/text", 1},       {"common/stats", 1},
-      {"common/sys", 1},          {"common/spec", 2},       {"common/plan", 2},
-      {"common/model", 2},        {"common/data", 2},       {"common/wire", 2},
-      {"agent/target", 3},        {"agent/record", 3},      {"agent/drive", 4},
-      {"agent/session", 5},       {"agent", 6},             {"coordinator/roster", 3},
-      {"coordinator/ledger", 3},  {"coordinator/scrape", 3}, {"coordinator/verdict", 3},
-      {"coordinator/accuracy", 3}, {"coordinator/report", 4}, {"coordinator/console", 4},
-      {"coordinator/dashboard", 4}, {"coordinator/conduct", 5}, {"coordinator", 6}};
+      {"common/base", 0},          {"common/text", 1},
+      {"common/stats", 1},         {"common/sys", 1},
+      {"common/spec", 2},          {"common/plan", 2},
+      {"common/model", 2},         {"common/data", 2},
+      {"common/wire", 2},          {"agent/target", 3},
+      {"agent/record", 3},         {"agent/drive", 4},
+      {"agent/session", 5},        {"agent", 6},
+      {"coordinator/roster", 3},   {"coordinator/ledger", 3},
+      {"coordinator/scrape", 3},   {"coordinator/verdict", 3},
+      {"coordinator/accuracy", 3}, {"coordinator/report", 4},
+      {"coordinator/console", 4},  {"coordinator/dashboard", 4},
+      {"coordinator/conduct", 5},  {"coordinator", 6}};
   return kFloors;
 }
 
@@ -144,11 +148,14 @@ TEST(Tidy, ThirdPartiesStayInTheirFolder) {
       {"<zmq", {"common/wire/", "tests/"}, "only common/wire knows ZeroMQ"},
       {"<msgpack", {"common/wire/", "tests/"}, "only common/wire knows MessagePack"},
       {".pb.h\"", {"common/wire/", "tests/"}, "only common/wire sees generated code"},
-      {"<curl/", {"agent/target/", "coordinator/scrape/", "tests/"}, "only agent/target knows HTTP"},
+      {"<curl/",
+       {"agent/target/", "coordinator/scrape/", "tests/"},
+       "only agent/target knows HTTP"},
       {"<spdlog/", {"common/base/log.cc"}, "spdlog hides behind common/base/log.h"},
       {"<CLI/", {"common/spec/", "coordinator/", "agent/", "tests/"}, "flags are read in mains"},
   };
-  const std::regex heavy(R"(#include <(yaml-cpp|zmq|msgpack|spdlog|CLI|simdjson|nlohmann|google/protobuf))");
+  const std::regex heavy(
+      R"(#include <(yaml-cpp|zmq|msgpack|spdlog|CLI|simdjson|nlohmann|google/protobuf))");
   std::vector<std::string> findings;
   for (const auto& file : sources()) {
     if (starts_with(file.path, "tests/tidy/")) {
@@ -207,8 +214,8 @@ TEST(Tidy, BannedWordsNameTheirReplacement) {
             std::any_of(ban.except.begin(), ban.except.end(),
                         [&](const auto& prefix) { return starts_with(file.path, prefix); });
         if (!excused && std::regex_search(file.lines[i], ban.pattern)) {
-          findings.push_back(fmt::format("{}:{}: {}: instead: {}", file.path, i + 1,
-                                         file.lines[i], ban.instead));
+          findings.push_back(
+              fmt::format("{}:{}: {}: instead: {}", file.path, i + 1, file.lines[i], ban.instead));
         }
       }
     }
@@ -228,11 +235,12 @@ TEST(Tidy, LinesAndFilesStaySmall) {
   for (const auto& file : sources()) {
     const bool header = file.path.substr(file.path.size() - 2) == ".h";
     const bool test = starts_with(file.path, "tests/");
-    // The budget of the house is 200 and 500; the limit here leaves room for a table or a long contract.
+    // The budget of the house is 200 and 500; the limit here leaves room for a table or a long
+    // contract.
     const std::size_t limit = test ? 1000 : (header ? 320 : 650);
     if (file.lines.size() > limit) {
-      findings.push_back(fmt::format("{}: {} lines, at most {}: split it", file.path,
-                                     file.lines.size(), limit));
+      findings.push_back(
+          fmt::format("{}: {} lines, at most {}: split it", file.path, file.lines.size(), limit));
     }
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       if (columns(file.lines[i]) > 110) {
@@ -265,26 +273,29 @@ TEST(Tidy, HeadersOpenWithPragmaAndAPurpose) {
 
 TEST(Tidy, EverySourceIsBuilt) {
   std::string lists;
-  for (const auto& file : load_tree({"common", "agent", "coordinator", "tests"}, {".txt", ".cmake"})) {
+  for (const auto& file :
+       load_tree({"common", "agent", "coordinator", "tests"}, {".txt", ".cmake"})) {
     for (const auto& line : file.lines) {
       lists += line + "\n";
     }
   }
   // A list may build names in a loop: wire_${area}_test.cc stands for any word in the middle.
-  const std::regex built_name(R"(([A-Za-z0-9_]|\$\{[a-z]+\})*\$\{[a-z]+\}([A-Za-z0-9_]|\$\{[a-z]+\})*\.cc)");
+  const std::regex built_name(
+      R"(([A-Za-z0-9_]|\$\{[a-z]+\})*\$\{[a-z]+\}([A-Za-z0-9_]|\$\{[a-z]+\})*\.cc)");
   std::vector<std::regex> patterns;
   for (auto it = std::sregex_iterator(lists.begin(), lists.end(), built_name);
        it != std::sregex_iterator(); ++it) {
-    const std::string word = std::regex_replace(it->str(), std::regex(R"(\$\{[a-z]+\})"), "[a-z0-9_]+");
+    const std::string word =
+        std::regex_replace(it->str(), std::regex(R"(\$\{[a-z]+\})"), "[a-z0-9_]+");
     patterns.emplace_back(std::regex_replace(word, std::regex(R"(\.cc$)"), "\\.cc"));
   }
   std::vector<std::string> findings;
   for (const auto& file : sources()) {
     const std::string name = file.path.substr(file.path.find_last_of('/') + 1);
-    const bool built = lists.find(name) != std::string::npos ||
-                       std::any_of(patterns.begin(), patterns.end(), [&](const std::regex& pattern) {
-                         return std::regex_match(name, pattern);
-                       });
+    const bool built =
+        lists.find(name) != std::string::npos ||
+        std::any_of(patterns.begin(), patterns.end(),
+                    [&](const std::regex& pattern) { return std::regex_match(name, pattern); });
     if (name.substr(name.size() - 3) == ".cc" && !built) {
       findings.push_back(file.path + ": in no CMakeLists.txt");
     }

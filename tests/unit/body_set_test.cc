@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <xxhash.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -136,6 +138,41 @@ TEST_F(BodySetTest, RefusesEveryDamagedFile) {
   }
   EXPECT_FALSE(BodySet::over(good + "x"));
   EXPECT_FALSE(BodySet::over(good + std::string(16, '\0')));
+}
+
+// Damage whose author also put the right hash in: the checks behind the hash stand alone.
+TEST_F(BodySetTest, RefusesHostileIndexesWithTheRightHash) {
+  write(kRows);
+  const std::string good = bytes();
+  constexpr std::size_t kHeader = 64;
+  const std::size_t body_bytes = kRows[0].body.size() + kRows[1].body.size() + 1;
+  const std::size_t index = good.size() - 3 * 16;
+  const auto rehashed = [&](std::string file) {
+    const std::string content = file.substr(kHeader, body_bytes) + file.substr(index);
+    const XXH128_hash_t hash = XXH3_128bits(content.data(), content.size());
+    std::memcpy(file.data() + 40, &hash.high64, 8);
+    std::memcpy(file.data() + 48, &hash.low64, 8);
+    return file;
+  };
+  const auto with = [&](std::size_t row, std::size_t field, std::uint32_t value) {
+    std::string file = good;
+    std::memcpy(file.data() + index + row * 16 + field, &value, 4);
+    return rehashed(file);
+  };
+  constexpr std::size_t kOffset = 0;
+  constexpr std::size_t kLength = 8;
+  constexpr std::size_t kSplice = 12;
+  ASSERT_TRUE(BodySet::over(rehashed(good)));
+  EXPECT_TRUE(BodySet::over(with(0, kSplice, 2)));  // behind another quote: harmless
+  EXPECT_FALSE(BodySet::over(with(0, kSplice, 3)));
+  EXPECT_FALSE(BodySet::over(with(0, kSplice, 100000)));
+  EXPECT_FALSE(BodySet::over(with(0, kSplice, 0x80000000U)));
+  EXPECT_FALSE(BodySet::over(with(2, kLength, 2)));  // beyond the bodies
+  EXPECT_FALSE(BodySet::over(with(2, kLength, 0xFFFFFFFFU)));
+  EXPECT_FALSE(BodySet::over(with(2, kLength, 0)));
+  EXPECT_FALSE(BodySet::over(with(1, kOffset, kHeader)));  // overlaps row 0
+  EXPECT_FALSE(BodySet::over(with(2, kOffset, 0xFFFFFFF0U)));
+  EXPECT_FALSE(BodySet::over(with(1, kOffset + 4, 1)));  // the offset's upper half
 }
 
 TEST_F(BodySetTest, RefusesFilesThatAreNone) {

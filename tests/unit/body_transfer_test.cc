@@ -1,13 +1,13 @@
-// A body set arrives whole or not at all: what is sent in slices is the same set under the same hash,
-// and damage, disorder and excess are refused without leaving a file behind.
+// A body set arrives whole or not at all: what is sent in slices is the same set under the same
+// hash, and damage, disorder and excess are refused without leaving a file behind.
 
-#include <filesystem>
-#include <string>
+#include "common/data/body_transfer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "common/data/body_transfer.h"
+#include <filesystem>
+#include <string>
 
 namespace tutti::data {
 namespace {
@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 class BodyTransfer : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              fmt::format("bodies-{}", testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        fs::path(testing::TempDir()) /
+        fmt::format("bodies-{}", testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     auto writer = BodySetWriter::create(folder_ / "made.bodies");

@@ -1,10 +1,10 @@
 // The live view says what it was told: exact counts from the ledger, gauges per agent and frontend,
 // rates over its window, and never a line wider than the screen.
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "coordinator/console/live_view.h"
 

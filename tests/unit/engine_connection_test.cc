@@ -197,7 +197,7 @@ TEST(EngineConnection, TheConnectionLimitHoldsAndNothingIsLost) {
   }
 }
 
-// TLS ---------------------------------------------------------------------------------------------
+// TLS
 
 TEST(EngineTls, AnUntrustedCertificateIsATlsFailure) {
   ScriptedServer server(streams({"a"}), true);
@@ -241,7 +241,7 @@ TEST(EngineTls, ATrustedCertificateIsVerifiedAndWarmWorks) {
   }
 }
 
-// Frontends ---------------------------------------------------------------------------------------
+// Frontends
 
 TEST(EngineFrontends, RoundRobinFollowsTheSequenceNumber) {
   ScriptedServer a(streams({"a"}));

@@ -1,15 +1,13 @@
 // The URL join of the reference client, on the cases its behaviour is known for.
 
-#include <gtest/gtest.h>
-
 #include "common/data/request_url.h"
+
+#include <gtest/gtest.h>
 
 namespace tutti::data {
 namespace {
 
-std::string chat(const char* endpoint) {
-  return request_url(endpoint, base::ApiType::kOpenAiChat);
-}
+std::string chat(const char* endpoint) { return request_url(endpoint, base::ApiType::kOpenAiChat); }
 
 TEST(RequestUrl, TrailingSlashesDoNotMatter) {
   for (const char* endpoint : {"http://h:8000", "http://h:8000/", "http://h:8000//"}) {
