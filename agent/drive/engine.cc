@@ -1,12 +1,12 @@
 #include "agent/drive/engine.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "agent/drive/engine_inside.h"
+#include "agent/target/http_start.h"
 #include "common/base/check.h"
 #include "common/sys/limits.h"
 #include "common/sys/process.h"
@@ -194,10 +194,9 @@ void Engine::Inside::stop() {
 // ---- the public face -------------------------------------------------------------------------
 
 base::Result<std::unique_ptr<Engine>> Engine::start(EngineConfig config, const base::Clock& clock) {
-  static const CURLcode curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   std::string problems = problems_of(config);
-  if (curl_ready != CURLE_OK) {
-    problems += fmt::format("; libcurl cannot start: {}", curl_easy_strerror(curl_ready));
+  if (const auto http = target::start_http(); !http) {
+    problems += (problems.empty() ? "" : "; ") + http.error().message;
   }
   auto frontends = target::parse_frontends(config.target);
   if (!frontends) {

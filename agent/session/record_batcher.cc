@@ -1,8 +1,9 @@
 #include "agent/session/record_batcher.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "common/wire/data_codec.h"
 
 namespace tutti::session {
 
@@ -20,15 +21,29 @@ Instant RecordBatcher::due_at() const {
   return pending_.empty() ? base::kFarFuture : oldest_at_ + kWaitMax;
 }
 
+std::size_t RecordBatcher::end_of_batch(std::size_t from) const {
+  std::size_t to = from;
+  std::size_t bytes = 0;
+  while (to < pending_.size() && to - from < kBatchMax) {
+    bytes += wire::record_bytes_max(pending_[to]);
+    if (to > from && bytes > kBatchBytesMax) {
+      break;
+    }
+    ++to;
+  }
+  return to;
+}
+
 void RecordBatcher::flush(Instant now, bool everything, std::vector<Command>& out) {
   std::size_t from = 0;
-  while (pending_.size() - from >= kBatchMax) {
-    cut(from, out);
-    from += kBatchMax;
-  }
-  if (from < pending_.size() && (everything || now >= due_at())) {
-    cut(from, out);
-    from = pending_.size();
+  while (from < pending_.size()) {
+    const std::size_t to = end_of_batch(from);
+    const bool full = to < pending_.size() || to - from == kBatchMax;
+    if (!full && !everything && now < due_at()) {
+      break;
+    }
+    cut(from, to, out);
+    from = to;
   }
   if (from > 0) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(from));
@@ -37,8 +52,7 @@ void RecordBatcher::flush(Instant now, bool everything, std::vector<Command>& ou
   send_allowed(out);
 }
 
-void RecordBatcher::cut(std::size_t from, std::vector<Command>& out) {
-  const std::size_t to = std::min(from + kBatchMax, pending_.size());
+void RecordBatcher::cut(std::size_t from, std::size_t to, std::vector<Command>& out) {
   wire::RecordBatch batch;
   batch.number = ++last_;
   batch.records.assign(

@@ -18,9 +18,11 @@ namespace tutti::session {
 
 class RecordBatcher {
  public:
-  static constexpr std::size_t kBatchMax = 256;                              // records of one batch
-  static constexpr base::Duration kWaitMax = base::Duration::millis(20);     // of a record
-  static constexpr std::uint64_t kUnackedMax = 256;                          // batches on their way
+  static constexpr std::size_t kBatchMax = 256;                           // records of one batch
+  // Long texts make a batch shorter: a frame is bounded. A record alone always fits (target::Reply).
+  static constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20;
+  static constexpr base::Duration kWaitMax = base::Duration::millis(20);  // of a record
+  static constexpr std::uint64_t kUnackedMax = 256;                       // batches on their way
 
   void add(std::vector<wire::Record>&& records, base::Instant now);
   // Cuts what is due, or everything; appends SpoolAppend and Send.
@@ -37,7 +39,8 @@ class RecordBatcher {
   base::Instant due_at() const;  // kFarFuture when nothing waits
 
  private:
-  void cut(std::size_t count, std::vector<Command>& out);
+  std::size_t end_of_batch(std::size_t from) const;
+  void cut(std::size_t from, std::size_t to, std::vector<Command>& out);
   void send_allowed(std::vector<Command>& out);
 
   bool sending_ = true;

@@ -10,8 +10,8 @@ namespace {
 
 using wire::Failure;
 
-constexpr std::size_t kJsonReplyBytesMax = std::size_t{64} << 20;
-constexpr std::uint64_t kOutputBytesMax = std::uint64_t{64} << 20;
+constexpr std::size_t kJsonReplyBytesMax = std::size_t{16} << 20;
+constexpr std::uint64_t kOutputBytesMax = std::uint64_t{16} << 20;  // a record must fit a frame
 constexpr std::uint32_t kContentEventsMax = 4'000'000;
 constexpr std::size_t kFinishTextMax = 256;
 constexpr std::size_t kKeepBodyMax = std::size_t{256} << 10;

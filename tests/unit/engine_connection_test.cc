@@ -237,7 +237,7 @@ TEST(EngineTls, ATrustedCertificateIsVerifiedAndWarmWorks) {
   ASSERT_TRUE(rig.pump_records(2));
   for (const auto& record : rig.records) {
     EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
-    EXPECT_GT(record.tls_us, 0U);
+    EXPECT_TRUE(record.connection_reused || record.tls_us > 0);
   }
 }
 
