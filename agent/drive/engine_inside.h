@@ -25,6 +25,7 @@ struct Engine::Inside {
         dealer(count, (config.queue_max + count - 1) / count),
         backlogs(count),
         lag_seen(count, std::vector<std::uint32_t>(stats::LiveHistogram::kCells, 0)),
+        read_lag_seen(lag_seen),
         cpu_seen(count) {}
 
   struct PhaseCount {
@@ -86,6 +87,7 @@ struct Engine::Inside {
   stats::LiveHistogram ttft;
   stats::LiveHistogram tpot;
   std::vector<std::vector<std::uint32_t>> lag_seen;
+  std::vector<std::vector<std::uint32_t>> read_lag_seen;
   std::vector<base::Duration> cpu_seen;
   base::Instant progress_at{};
 };

@@ -41,8 +41,9 @@ void Engine::Inside::take_records(std::vector<EngineEvent>& out) {
       }
       ++phases[record.phase].returned;
       note_live(record);
-      batch.records.push_back(std::move(record));
-      record = wire::Record{};
+      // Copied, so that the worker gets its buffers back: its thread is the one that is measured.
+      batch.records.push_back(record);
+      worker->recorder().give_back(record);
     }
   }
   if (!batch.records.empty()) {
@@ -111,10 +112,13 @@ void Engine::Inside::emit(Gathering& gathering, std::vector<EngineEvent>& out) {
 
 void Engine::Inside::fill_health(wire::Health& health, base::Instant now) {
   stats::LiveHistogram lag;
+  stats::LiveHistogram read_lag;
   const base::Duration interval = now - progress_at;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = *workers[i];
     worker.gauges().issue_lag.collect(lag_seen[i], lag);
+    worker.gauges().live.read_lag.collect(read_lag_seen[i], read_lag);
+    health.reads_unstamped += worker.gauges().live.reads_unstamped.load(std::memory_order_relaxed);
     const std::int64_t stall = worker.gauges().stall_max_ns.exchange(0, std::memory_order_relaxed);
     health.loop_stall_max = std::max(health.loop_stall_max, base::Duration{stall});
     const base::Duration cpu = worker.cpu();
@@ -129,6 +133,8 @@ void Engine::Inside::fill_health(wire::Health& health, base::Instant now) {
   progress_at = now;
   health.issue_lag_p50 = {static_cast<std::int64_t>(lag.percentile(50).value_or(0))};
   health.issue_lag_p99 = {static_cast<std::int64_t>(lag.percentile(99).value_or(0))};
+  health.read_lag_p50 = {static_cast<std::int64_t>(read_lag.percentile(50).value_or(0))};
+  health.read_lag_p99 = {static_cast<std::int64_t>(read_lag.percentile(99).value_or(0))};
   health.open_fds = sys::open_descriptors();
   health.rss_bytes = sys::resident_bytes();
 }

@@ -4,7 +4,6 @@
 // reads by the session. They are gauges: each is right, but two of them may be of different
 // moments.
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 #include "agent/target/transport.h"
 #include "common/base/time.h"
-#include "common/stats/live_histogram.h"
+#include "common/stats/shared_histogram.h"
 
 namespace tutti::drive {
 
@@ -25,31 +24,6 @@ class Count {
 
  private:
   std::atomic<std::uint64_t> value_{0};
-};
-
-// Durations counted in LiveHistogram's cells, for ever; the reader takes differences.
-class SharedHistogram {
- public:
-  void add(base::Duration value) {
-    auto& cell = cells_[stats::LiveHistogram::cell_of(value.ns)];
-    cell.store(cell.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-
-  // Adds what came since `seen` (kCells entries, updated) to `out`.
-  void collect(std::vector<std::uint32_t>& seen, stats::LiveHistogram& out) const {
-    std::vector<stats::LiveHistogram::Cell> fresh;
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const std::uint32_t now = cells_[i].load(std::memory_order_relaxed);
-      if (now != seen[i]) {
-        fresh.emplace_back(static_cast<std::uint16_t>(i), now - seen[i]);
-        seen[i] = now;
-      }
-    }
-    out.add_cells(fresh);
-  }
-
- private:
-  std::array<std::atomic<std::uint32_t>, stats::LiveHistogram::kCells> cells_{};
 };
 
 struct FrontendCounts {
@@ -69,7 +43,7 @@ struct WorkerGauges {
   Count failed;                               // of these
   Count in_flight;                            // issued and not ended, of any phase
   std::atomic<std::int64_t> stall_max_ns{0};  // longest loop turn since the reader's last reset
-  SharedHistogram issue_lag;  // issued_at − due_at, where a due time is a promise: not in a burst
+  stats::SharedHistogram issue_lag;  // issued_at − due_at, where a due time is a promise: not in a burst
   target::LiveGauges live;
   std::vector<FrontendCounts> frontends;
 };

@@ -40,8 +40,7 @@ Worker::Worker(WorkerConfig config, const base::Clock& clock, SessionBell& sessi
       recorder_(config_.record_ring),
       gauges_(config_.transport.frontends.size()),
       poller_(kEventsPerTurn),
-      transport_(
-          target::make_multi_transport(config_.transport, poller_, clock_, *this, gauges_.live)),
+      transport_(target::make_transport(config_.transport, poller_, clock_, *this, gauges_.live)),
       picker_(config_.balance, config_.transport.frontends.size(), config_.global_number) {
   ready_.reserve(config_.queue_max);
   TUTTI_CHECK(poller_.add(bell_.fd(), sys::kReadable));

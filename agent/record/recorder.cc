@@ -5,16 +5,30 @@
 
 namespace tutti::record {
 
-Recorder::Recorder(std::size_t capacity) : ring_(capacity) {}
+Recorder::Recorder(std::size_t capacity)
+    : ring_(capacity), spares_(std::min(capacity, kSparesMax)) {}
 
 bool Recorder::add(wire::Record& record) {
   const std::size_t phase = std::min<std::size_t>(record.phase, kPhasesTold - 1);
   if (ring_.push(std::move(record))) {
+    spares_.pop(record);
     return true;
   }
   auto& count = lost_[phase];
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   return false;
+}
+
+void Recorder::give_back(wire::Record& record) {
+  const wire::OutputText& text = record.output;
+  const std::size_t bytes = text.content_first.capacity() + text.content_rest.capacity() +
+                            text.reasoning_first.capacity() + text.reasoning_rest.capacity() +
+                            text.tool_calls.capacity() + record.error_message.capacity() +
+                            record.finish_text.capacity() +
+                            record.chunk_at.capacity() * sizeof(base::Instant);
+  if (bytes > kSpareBytesMax || !spares_.push(std::move(record))) {
+    record = wire::Record{};
+  }
 }
 
 std::uint64_t Recorder::lost() const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What happens to an AgentMachine and what it wants done: plain values. The host turns the link, the
-// engine, the disk and signals into events and performs the commands in the order given.
+// What happens to an AgentMachine and what it wants done: plain values. The host turns the link,
+// the engine, the disk and signals into events and performs the commands in the order given.
 
 #include <cstdint>
 #include <string>
@@ -66,8 +66,9 @@ struct StopAsked {
 };
 struct Tick {};
 
-using Event = std::variant<Connected, MessageFrom, LinkLost, BodiesOpened, BodiesStored, EngineWarmed,
-                           RecordsDone, EngineRecalled, EngineAborted, Gauges, StopAsked, Tick>;
+using Event =
+    std::variant<Connected, MessageFrom, LinkLost, BodiesOpened, BodiesStored, EngineWarmed,
+                 RecordsDone, EngineRecalled, EngineAborted, Gauges, StopAsked, Tick>;
 
 // ---- commands --------------------------------------------------------------------------------
 

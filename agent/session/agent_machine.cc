@@ -1,9 +1,9 @@
 #include "agent/session/agent_machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace tutti::session {
 

@@ -3,11 +3,10 @@
 // AgentMachine: an agent's whole behaviour between the coordinator's messages and its own engine,
 // as a step function: no socket, thread, clock, file or log inside.
 //   Waiting > Greeting > Joined > Preparing > Ready > InPhase (> Ready …) > Leaving > Gone
-// Promises: every command it was leased ends in one record, one recall, or in the engine's own count
-// of lost records; Drained is said only when all records are in sent batches; when the coordinator
-// is lost nothing new is started and the spool is kept. A message that makes no sense in the state
-// is counted (illegal()) and changes nothing.
-// Owned by the agent's main thread.
+// Promises: every command it was leased ends in one record, one recall, or in the engine's own
+// count of lost records; Drained is said only when all records are in sent batches; when the
+// coordinator is lost nothing new is started and the spool is kept. A message that makes no sense
+// in the state is counted (illegal()) and changes nothing. Owned by the agent's main thread.
 
 #include <cstdint>
 #include <string>
@@ -22,8 +21,9 @@ namespace tutti::session {
 
 struct AgentConfig {
   wire::Hello hello{};
-  base::Duration orphan_drain_max = base::Duration::seconds(60);  // coordinator lost: in-flight ends
-  base::Duration abort_max = base::Duration::seconds(5);   // for cancelled exchanges to come back
+  base::Duration orphan_drain_max =
+      base::Duration::seconds(60);                          // coordinator lost: in-flight ends
+  base::Duration abort_max = base::Duration::seconds(5);    // for cancelled exchanges to come back
   base::Duration goodbye_max = base::Duration::seconds(5);  // for the last acknowledgements
 };
 

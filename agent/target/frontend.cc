@@ -90,6 +90,12 @@ std::string check_header(const wire::Header& header) {
   if (header.value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
     return fmt::format("header {}: its value holds a line break or NUL; remove it", header.name);
   }
+  // What the transport writes itself, or what would change how the request is framed.
+  for (const char* own : {"Host", "Content-Length", "Transfer-Encoding", "Expect"}) {
+    if (curl_strequal(header.name.c_str(), own) != 0) {
+      return fmt::format("header {} belongs to the transport; remove it", header.name);
+    }
+  }
   return {};
 }
 
@@ -112,6 +118,10 @@ base::Result<std::vector<Frontend>> parse_frontends(const wire::TargetSpec& targ
     const std::string problem = parse_one(target.urls[i], target, frontend);
     if (!problem.empty()) {
       note(fmt::format("endpoint {} \"{}\": {}", i, without_secrets(target.urls[i]), problem));
+    }
+    if (frontend.tls && target.way == base::Way::kDirect) {
+      note(fmt::format("endpoint {} {}: transport direct has no TLS; use auto or multi", i,
+                       frontend.label));
     }
     frontends.push_back(std::move(frontend));
   }

@@ -24,6 +24,12 @@ namespace tutti::target {
 
 inline constexpr std::size_t kSlotsPerShard = 256;
 
+// What a probe learnt of a frontend's host, also when nothing answered there.
+struct Resolved {
+  SocketAddress address{};  // connected to, else tried last; unset: the name is not known
+  std::uint32_t dns_us = 0;
+};
+
 class MultiTransport final : public Transport, private SocketSource {
  public:
   MultiTransport(TransportConfig config, sys::Poller& poller, const base::Clock& clock,
@@ -41,6 +47,8 @@ class MultiTransport final : public Transport, private SocketSource {
   void cancel_all(std::string_view reason) override;
   void warm(const WarmPlan& plan) override;
   std::size_t open_connections() const override { return sockets_open_ + stock_.size(); }
+  // By frontend, once warmed.
+  const std::vector<Resolved>& resolved() const { return resolved_; }
 
  private:
   struct Shard {
@@ -110,6 +118,7 @@ class MultiTransport final : public Transport, private SocketSource {
 
   Shard probe_shard_;
   std::vector<Probe> probes_;  // one per frontend while warming
+  std::vector<Resolved> resolved_;
   std::size_t probes_running_ = 0;
   WarmPlan warm_plan_;
   WarmStock stock_;

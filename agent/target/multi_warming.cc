@@ -50,6 +50,7 @@ void MultiTransport::warm(const WarmPlan& plan) {
     open_shard(probe_shard_, 0, config_.frontends.size() + 1);
   }
   probes_ = std::vector<Probe>(config_.frontends.size());
+  resolved_.assign(config_.frontends.size(), {});
   for (std::size_t i = 0; i < probes_.size(); ++i) {
     probes_[i].owner = this;
     probes_[i].frontend = static_cast<std::uint16_t>(i);
@@ -71,7 +72,18 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
     curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &secured);
     probe.reach.connect_us = static_cast<std::uint32_t>(
         std::max<curl_off_t>(std::max(connected, secured) - resolved, 1));
-  } else {
+    // Of several addresses tried at once, the one that answered.
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd);
+    socklen_t length = sizeof probe.address.storage;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&probe.address.storage), &length) == 0) {
+      probe.address.length = length;
+    }
+  }
+  curl_off_t looked_up_us = 0;
+  curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up_us);
+  resolved_[probe.frontend] = {probe.address, static_cast<std::uint32_t>(looked_up_us)};
+  if (code != CURLE_OK) {
     long os_error = probe.os_error;
     if (os_error == 0 && code == CURLE_COULDNT_CONNECT) {
       curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);

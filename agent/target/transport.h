@@ -2,8 +2,8 @@
 
 // Transport: the way queries go onto the wire and replies come back, behind one seam. A worker
 // starts queries while there is room, feeds it the readiness of its sockets and its wake-ups, and
-// gets each query back exactly once as a Record. Bodies: MultiTransport (sharded curl multi sets)
-// today. Owned and called by one worker thread; no call blocks.
+// gets each query back exactly once as a Record. Bodies: DirectTransport (plain sockets) and
+// MultiTransport (sharded curl multi sets). Owned and called by one worker thread; no call blocks.
 
 #include <atomic>
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
 #include "common/data/body_set.h"
+#include "common/stats/shared_histogram.h"
 #include "common/sys/poller.h"
 #include "common/wire/messages.h"
 #include "common/wire/record.h"
@@ -60,6 +61,8 @@ struct LiveGauges {
   // Content events, topped up at the end where usage says more. The worker resets it for a new phase.
   std::atomic<std::uint64_t> output_tokens{0};
   std::atomic<std::int64_t> last_response_ns{0};
+  stats::SharedHistogram read_lag;                // instant of the read − kernel's receive stamp
+  std::atomic<std::uint64_t> reads_unstamped{0};  // direct: reads without a usable kernel stamp
 };
 
 struct TransportConfig {
@@ -97,7 +100,11 @@ class Transport {
   virtual std::size_t open_connections() const = 0;
 };
 
-// Sockets are registered with `poller`; `clock` is read for every stamp.
+// The one that target.way asks for; auto is direct, unless a frontend is https. Sockets are
+// registered with `poller`; `clock` is read for every stamp.
+std::unique_ptr<Transport> make_transport(TransportConfig config, sys::Poller& poller,
+                                          const base::Clock& clock, ExchangeSink& sink,
+                                          LiveGauges& gauges);
 std::unique_ptr<Transport> make_multi_transport(TransportConfig config, sys::Poller& poller,
                                                 const base::Clock& clock, ExchangeSink& sink,
                                                 LiveGauges& gauges);

@@ -97,6 +97,9 @@ class SseParser {
     const bool whole = line_.empty();
     if (!whole) {
       keep_partial(piece);
+      if (too_large_) {
+        return;
+      }
     }
     std::string_view line = whole ? piece : std::string_view(line_);
     if (at_start_) {
@@ -109,7 +112,7 @@ class SseParser {
       deliver(sink);
     } else if (line.size() > line_max()) {
       too_large_ = true;
-    } else if (!too_large_) {
+    } else {
       take_field(line, whole);
     }
     line_.clear();

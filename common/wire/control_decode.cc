@@ -74,6 +74,7 @@ TargetSpec read(const v1::TargetSpec& in, Fault& fault) {
   out.connections_max = in.connections_max();
   out.connections_warm = in.connections_warm();
   out.connect_rate_max = in.connect_rate_max();
+  out.way = read_enum<base::Way>(in.way(), "target.way", fault);
   return out;
 }
 
@@ -165,6 +166,9 @@ Health read(const v1::Health& in) {
   out.records_lost = in.records_lost();
   out.ring_fill_percent = in.ring_fill_percent();
   out.unsent_batches = in.unsent_batches();
+  out.read_lag_p50 = {in.read_lag_p50_ns()};
+  out.read_lag_p99 = {in.read_lag_p99_ns()};
+  out.reads_unstamped = in.reads_unstamped();
   return out;
 }
 

@@ -79,6 +79,7 @@ void write(const TargetSpec& in, v1::TargetSpec* to) {
   to->set_connections_max(in.connections_max);
   to->set_connections_warm(in.connections_warm);
   to->set_connect_rate_max(in.connect_rate_max);
+  to->set_way(static_cast<std::uint32_t>(in.way));
 }
 
 void write(const Prepare& in, v1::Control& out) {
@@ -172,6 +173,9 @@ void write(const Health& in, v1::Health* to) {
   to->set_records_lost(in.records_lost);
   to->set_ring_fill_percent(in.ring_fill_percent);
   to->set_unsent_batches(in.unsent_batches);
+  to->set_read_lag_p50_ns(in.read_lag_p50.ns);
+  to->set_read_lag_p99_ns(in.read_lag_p99.ns);
+  to->set_reads_unstamped(in.reads_unstamped);
 }
 
 void write(const Progress& in, v1::Control& out) {

@@ -111,6 +111,7 @@ struct TargetSpec {
   std::uint32_t connections_max = 0;   // of this agent; 0: as many as its slots
   std::uint32_t connections_warm = 0;  // opened before the first phase
   std::uint32_t connect_rate_max = 0;  // new ones per second while warming; 0: engine's default
+  base::Way way = base::Way::kAuto;
 
   friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };
@@ -267,6 +268,10 @@ struct Health {
   std::uint64_t records_lost = 0;  // ring full; > 0 makes the run INVALID
   std::uint32_t ring_fill_percent = 0;
   std::uint64_t unsent_batches = 0;
+  // Instant of the read − kernel's receive stamp, in this interval; 0 where the way has no stamps.
+  base::Duration read_lag_p50{};
+  base::Duration read_lag_p99{};
+  std::uint64_t reads_unstamped = 0;  // ever: should have had a kernel stamp and had no usable one
 
   friend bool operator==(const Health&, const Health&) = default;
 };

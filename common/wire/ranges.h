@@ -20,6 +20,8 @@ inline constexpr auto kLastOf<base::Pacing> = base::Pacing::kClosedLoop;
 template <>
 inline constexpr auto kLastOf<base::Balance> = base::Balance::kPinned;
 template <>
+inline constexpr auto kLastOf<base::Way> = base::Way::kMulti;
+template <>
 inline constexpr auto kLastOf<base::ApiType> = base::ApiType::kOpenAiCompletions;
 template <>
 inline constexpr auto kLastOf<Outcome> = Outcome::kCancelled;

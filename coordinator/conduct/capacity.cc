@@ -1,11 +1,11 @@
 #include "coordinator/conduct/capacity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "common/base/check.h"
 #include "common/plan/deal.h"
@@ -82,8 +82,8 @@ void share_slots(const RunPlan& plan, const Agents& agents, Capacity& out) {
 void share_connections(const RunPlan& plan, Capacity& out) {
   const std::size_t n = out.shares.size();
   const auto most = plan::split_slots(plan.connections_max, n);
-  const auto warm =
-      plan::split_slots(static_cast<std::uint32_t>(std::max<std::int64_t>(0, plan.connections_warm)), n);
+  const auto warm = plan::split_slots(
+      static_cast<std::uint32_t>(std::max<std::int64_t>(0, plan.connections_warm)), n);
   for (std::size_t i = 0; i < n; ++i) {
     AgentShare& share = out.shares[i];
     share.connections_max = plan.connections_max == 0 ? 0 : std::max(1U, most[i]);

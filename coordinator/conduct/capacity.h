@@ -17,7 +17,7 @@ namespace tutti::conduct {
 struct AgentShare {
   std::vector<std::uint32_t> slots;  // by phase
   std::uint32_t slots_max = 0;
-  std::uint32_t connections_max = 0;   // 0: as many as slots
+  std::uint32_t connections_max = 0;  // 0: as many as slots
   std::uint32_t connections_warm = 0;
 };
 

@@ -1,10 +1,10 @@
 #include "coordinator/conduct/phase_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/base/check.h"
 
@@ -133,6 +133,7 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
     --seat.leased;
   }
   if (mode_ == Mode::kDraining) {
+    trim();
     give_up_holes("never issued: its agent gave it back after the last lease");
   }
 }
@@ -387,9 +388,9 @@ void PhaseRun::close_drained_seats(Instant now) {
 }
 
 bool PhaseRun::ready_to_drain(Instant now) const {
-  const bool all_started =
-      std::all_of(seats_.begin(), seats_.end(),
-                  [](const Seat& seat) { return seat.lost || queued(seat) == 0; });
+  const bool all_started = std::all_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
+    return seat.lost || queued(seat) == 0;
+  });
   return all_started && !recall_pending() && (!timed() || now >= start_at_ + last_due_);
 }
 

@@ -32,13 +32,13 @@ struct Seat {
   std::uint32_t slots = 0;
 
   bool lost = false;
-  bool leaving = false;  // gave its commands back unasked: it gets no more
+  bool leaving = false;            // gave its commands back unasked: it gets no more
   std::uint64_t leased = 0;        // commands given, returned ones not counted
   std::uint64_t outstanding = 0;   // of those, without a record yet
   std::uint64_t records_lost = 0;  // of those, never to have one, by the agent's own count
   base::Duration delay = base::Duration::millis(30);  // completion to replacement
-  std::uint32_t recall_out = 0;    // number of the unanswered recall; 0: none
-  base::Instant asked_at{};        // when an answer became due: to the recall, or to Drain
+  std::uint32_t recall_out = 0;                       // number of the unanswered recall; 0: none
+  base::Instant asked_at{};  // when an answer became due: to the recall, or to Drain
   bool drain_sent = false;
   std::optional<wire::Drained> drained;
   std::uint64_t batch_stored = 0;
@@ -51,10 +51,10 @@ class PhaseRun {
  public:
   enum class Mode : std::uint8_t { kOpen, kRecalling, kFilling, kDraining, kAborting };
 
-  static constexpr std::size_t kLeaseMax = 4096;            // commands of one message
-  static constexpr std::uint64_t kTimedQueueMax = 65'536;   // of one agent
+  static constexpr std::size_t kLeaseMax = 4096;                          // commands of one message
+  static constexpr std::uint64_t kTimedQueueMax = 65'536;                 // of one agent
   static constexpr base::Duration kHorizon = base::Duration::seconds(2);  // timed leases go ahead
-  static constexpr std::uint32_t kTailRecallsMax = 4;       // rounds
+  static constexpr std::uint32_t kTailRecallsMax = 4;                     // rounds
 
   // `seats` in name order: agent, name, slots.
   PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector<Seat> seats,
@@ -111,7 +111,8 @@ class PhaseRun {
   const base::IssueCommand* peek(base::Instant now);
   base::IssueCommand take();
   std::uint64_t room(const Seat& seat, std::uint64_t depth) const;
-  std::size_t choose(const base::IssueCommand& command, const std::vector<std::uint64_t>& room) const;
+  std::size_t choose(const base::IssueCommand& command,
+                     const std::vector<std::uint64_t>& room) const;
   void lease_more(base::Instant now, std::vector<Command>& out);
   bool supply_empty() const;
   bool balance_tail(base::Instant now, std::vector<Command>& out);
@@ -134,8 +135,8 @@ class PhaseRun {
   base::Instant start_at_ = base::kFarFuture;
 
   Mode mode_ = Mode::kOpen;
-  bool closed_ = false;       // nothing more is drawn
-  bool one_for_one_ = false;  // no queues at agents any more
+  bool closed_ = false;                      // nothing more is drawn
+  bool one_for_one_ = false;                 // no queues at agents any more
   std::optional<base::IssueCommand> ahead_;  // drawn from the schedule, not yet ours to count
   base::Seq end_ = 0;                        // commands taken from the schedule: [0, end_)
   std::map<base::Seq, base::IssueCommand> returned_;

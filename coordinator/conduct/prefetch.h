@@ -42,7 +42,7 @@ class Prefetch {
   std::int64_t setting_;
   std::uint32_t slots_;
   bool measured_ = false;
-  std::int64_t newest_ = 0;                     // window number of the newest cell
+  std::int64_t newest_ = 0;                      // window number of the newest cell
   std::array<std::uint64_t, kWindows> cells_{};  // completions by window number mod kWindows
 };
 

@@ -114,9 +114,9 @@ struct Notice {
 };
 struct Outcome {
   base::ExitCode exit = base::ExitCode::kOk;
-  bool complete = true;     // every phase ran to its end; false: files say "interrupted"
-  bool valid = true;        // false: an agent or a record was lost
-  bool any_phase = false;   // at least one phase started, so there is something to report
+  bool complete = true;              // every phase ran to its end; false: files say "interrupted"
+  bool valid = true;                 // false: an agent or a record was lost
+  bool any_phase = false;            // at least one phase started, so there is something to report
   std::vector<std::string> reasons;  // what went wrong, first cause first
 };
 // The last command of a run.

@@ -1,10 +1,10 @@
 #include "coordinator/conduct/run_machine.h"
 
-#include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -25,9 +25,7 @@ const char* name_of(RunState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-RunMachine::RunMachine(RunPlan plan) : plan_(std::move(plan)) {
-  TUTTI_CHECK(check(plan_).empty());
-}
+RunMachine::RunMachine(RunPlan plan) : plan_(std::move(plan)) { TUTTI_CHECK(check(plan_).empty()); }
 
 void RunMachine::step(const Event& event, Instant now, std::vector<Command>& out) {
   if (finished()) {

@@ -4,8 +4,8 @@
 // running phase; it knows no socket, thread, clock, file or log. The host turns what happens into
 // events, calls step(), and performs the commands in order:
 //   Gathering > Preparing > Armed > Running > Draining > (next phase …) > Merging > Done | Aborted
-// Promises: every run ends in exactly one Finish; what its phases issued is an exact prefix of their
-// schedules; a query without a record is named. An event that makes no sense in the state is
+// Promises: every run ends in exactly one Finish; what its phases issued is an exact prefix of
+// their schedules; a query without a record is named. An event that makes no sense in the state is
 // counted (illegal()) and changes nothing.
 // Owned by the coordinator's main thread.
 
@@ -72,7 +72,7 @@ class RunMachine {
     bool armed = false;  // said Armed for the running phase
     AgentShare share{};
     std::uint64_t lost_before_phase = 0;  // records_lost when the phase began
-    std::uint64_t batch_stored = 0;  // of any phase: batches are numbered through
+    std::uint64_t batch_stored = 0;       // of any phase: batches are numbered through
     std::size_t pongs_before_merge = 0;
   };
 
@@ -152,13 +152,13 @@ class RunMachine {
   std::uint32_t next_phase_ = 0;
   // By gap seed: how many gaps capped phases left undrawn that the plan counted on.
   std::map<std::uint64_t, std::uint64_t> gaps_short_;
-  plan::Decision issuing_end_;    // why issuing ended before the schedule did
+  plan::Decision issuing_end_;  // why issuing ended before the schedule did
   bool issuing_end_told_ = false;
   base::Instant in_flight_since_{};
   base::Instant last_response_at_{};
   base::Instant draining_since_{};
-  bool stopping_ = false;               // no further phase
-  base::Instant stop_deadline_ = base::kFarFuture;   // then abort
+  bool stopping_ = false;                           // no further phase
+  base::Instant stop_deadline_ = base::kFarFuture;  // then abort
   bool aborting_ = false;
   base::Instant abort_deadline_ = base::kFarFuture;  // then give up on who has not drained
 };

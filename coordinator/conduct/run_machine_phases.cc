@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "coordinator/conduct/run_machine.h"
 
@@ -40,8 +40,8 @@ void RunMachine::arm_next_phase() {
   begin_phase(next_phase_++);
 }
 
-// Accuracy phases go on where the performance phase left the gap generator. The plan reckons with all
-// of its queries; after a cap it stands further back.
+// Accuracy phases go on where the performance phase left the gap generator. The plan reckons with
+// all of its queries; after a cap it stands further back.
 plan::PhaseSpec RunMachine::spec_of(std::uint32_t index) const {
   plan::PhaseSpec spec = plan_.phases[index].schedule;
   const auto missed = gaps_short_.find(spec.gap_seed);
@@ -101,9 +101,9 @@ void RunMachine::take(AgentKey agent, const wire::Armed& message) {
   }
   peer.armed = true;
   if (now_ > phase_->start_at()) {
-    notice(NoticeLevel::kWarning,
-           fmt::format("agent {} was armed {:.1f} ms after the phase began",
-                       roster_.find(agent)->name(), (now_ - phase_->start_at()).to_seconds() * 1e3));
+    notice(NoticeLevel::kWarning, fmt::format("agent {} was armed {:.1f} ms after the phase began",
+                                              roster_.find(agent)->name(),
+                                              (now_ - phase_->start_at()).to_seconds() * 1e3));
   }
 }
 
@@ -230,8 +230,8 @@ void RunMachine::judge_phase() {
 void RunMachine::check_answers() {
   const Duration limit = plan_.lost_after + plan_.timeouts.answer;
   if (const Seat* seat = phase_->overdue(now_, limit)) {
-    lose_agent(seat->agent, fmt::format("no answer to a recall or a drain for {:.0f} s",
-                                        limit.to_seconds()));
+    lose_agent(seat->agent,
+               fmt::format("no answer to a recall or a drain for {:.0f} s", limit.to_seconds()));
     return;
   }
   if (now_ <= phase_->start_at() + limit) {
@@ -239,8 +239,8 @@ void RunMachine::check_answers() {
   }
   for (const Seat& seat : phase_->seats()) {
     if (!seat.lost && !peers_.at(seat.agent).armed) {
-      lose_agent(seat.agent, fmt::format("not armed {:.0f} s after the phase began",
-                                         limit.to_seconds()));
+      lose_agent(seat.agent,
+                 fmt::format("not armed {:.0f} s after the phase began", limit.to_seconds()));
       return;
     }
   }
@@ -282,7 +282,8 @@ void RunMachine::take(AgentKey agent, const wire::Progress& message) {
     return;
   }
   const std::uint64_t before = peers_.at(agent).lost_before_phase;
-  phase_->records_lost(agent, message.health.records_lost - std::min(before, message.health.records_lost));
+  phase_->records_lost(agent,
+                       message.health.records_lost - std::min(before, message.health.records_lost));
   if (message.last_response_at.is_set() && known->clock.exchanges() > 0) {
     const Instant at = known->clock.to_coordinator(message.last_response_at);
     if (at > phase_->start_at()) {
@@ -321,12 +322,13 @@ void RunMachine::lose_agent(AgentKey agent, const std::string& why) {
     return;
   }
   if (!in_phase()) {
-    notice(NoticeLevel::kWarning, fmt::format("agent {} was lost after its records: {}", name, why));
+    notice(NoticeLevel::kWarning,
+           fmt::format("agent {} was lost after its records: {}", name, why));
     return;
   }
-  const std::string reason =
-      fmt::format("agent {} was lost {:.3f} s after phase {} began: {}", name,
-                  (now_ - phase_->start_at()).to_seconds(), plan_.phases[phase_->phase()].name, why);
+  const std::string reason = fmt::format("agent {} was lost {:.3f} s after phase {} began: {}",
+                                         name, (now_ - phase_->start_at()).to_seconds(),
+                                         plan_.phases[phase_->phase()].name, why);
   phase_->lose(agent, why);
   outcome_.valid = false;
   if (stopping_) {
@@ -394,8 +396,8 @@ void RunMachine::end_phase() {
   }
   const plan::PhaseSpec& spec = phase_->spec();
   if (spec.kind != base::PhaseKind::kWarmup) {
-    gaps_short_[spec.gap_seed] += plan::gaps_drawn(spec, spec.total) -
-                                  plan::gaps_drawn(spec, phase_->prefix_end());
+    gaps_short_[spec.gap_seed] +=
+        plan::gaps_drawn(spec, spec.total) - plan::gaps_drawn(spec, phase_->prefix_end());
   }
   out_->emplace_back(std::move(ended));
   arm_next_phase();

@@ -47,8 +47,8 @@ struct RunPlan {
   std::vector<RunPhase> phases;
   std::uint32_t agents_expected = 1;
 
-  // Commands queued at an agent beyond its slots: −1 follows what is measured (prefetch.h), 0 is one
-  // command for one free slot, n > 0 is always n.
+  // Commands queued at an agent beyond its slots: −1 follows what is measured (prefetch.h), 0 is
+  // one command for one free slot, n > 0 is always n.
   std::int64_t prefetch = -1;
   base::Duration heartbeat = base::Duration::millis(500);
   base::Duration lost_after = base::Duration::seconds(10);

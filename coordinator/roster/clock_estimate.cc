@@ -51,8 +51,8 @@ bool ClockEstimate::add(const ClockExchange& exchange) {
   return true;
 }
 
-// Of all points within one stretch the narrowest stays; equal stretches keep the run covered from end
-// to end.
+// Of all points within one stretch the narrowest stays; equal stretches keep the run covered from
+// end to end.
 void ClockEstimate::thin() {
   const Duration span = points_.back().at - points_.front().at;
   const Duration stretch = Duration::nanos(span.ns / static_cast<std::int64_t>(kPointsMax / 2) + 1);

@@ -1,9 +1,9 @@
 #pragma once
 
 // ClockEstimate: how far one agent's monotonic clock is from the coordinator's, with a bound that
-// holds. Each ping exchange gives an interval that contains the true offset, however unequal the two
-// ways are; the estimate carries the narrowest one to the asked instant along the measured drift.
-// Pure arithmetic: no clock, bounded memory. Owned by the coordinator's main thread.
+// holds. Each ping exchange gives an interval that contains the true offset, however unequal the
+// two ways are; the estimate carries the narrowest one to the asked instant along the measured
+// drift. Pure arithmetic: no clock, bounded memory. Owned by the coordinator's main thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +28,8 @@ struct ClockOffset {
 
 class ClockEstimate {
  public:
-  // Until two far-apart exchanges bound the drift more tightly, two hosts may drift apart this fast:
-  // kernels slew a clock by at most 500 ppm.
+  // Until two far-apart exchanges bound the drift more tightly, two hosts may drift apart this
+  // fast: kernels slew a clock by at most 500 ppm.
   static constexpr double kDriftMax = 500e-6;
   // A drift measured over the whole run says little about its own wander: never trust it further.
   static constexpr double kDriftErrorMin = 10e-6;

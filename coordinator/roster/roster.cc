@@ -1,8 +1,8 @@
 #include "coordinator/roster/roster.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace tutti::roster {
 
@@ -12,11 +12,12 @@ using base::Instant;
 
 base::Result<std::uint32_t> Roster::join(AgentKey key, const wire::Hello& hello, Instant now) {
   if (hello.protocol_version != wire::kProtocolVersion) {
-    return base::fail(ExitCode::kSetup,
-                      fmt::format("agent \"{}\" ({}) speaks protocol {}, this coordinator speaks {}: "
-                                  "install the same tutti version on both hosts",
-                                  hello.agent_name, hello.software_version, hello.protocol_version,
-                                  wire::kProtocolVersion));
+    return base::fail(
+        ExitCode::kSetup,
+        fmt::format("agent \"{}\" ({}) speaks protocol {}, this coordinator speaks {}: "
+                    "install the same tutti version on both hosts",
+                    hello.agent_name, hello.software_version, hello.protocol_version,
+                    wire::kProtocolVersion));
   }
   if (hello.agent_name.empty()) {
     return base::fail(ExitCode::kSetup, "an agent must have a name (tutti-agent --name NAME)");
@@ -29,9 +30,10 @@ base::Result<std::uint32_t> Roster::join(AgentKey key, const wire::Hello& hello,
     if (seat.agent.name() == hello.agent_name) {
       return base::fail(
           ExitCode::kSetup,
-          fmt::format("an agent named \"{}\" has joined already (host {}, pid {}): give each a name "
-                      "of its own (tutti-agent --name NAME)",
-                      hello.agent_name, seat.agent.hello.host, seat.agent.hello.pid));
+          fmt::format(
+              "an agent named \"{}\" has joined already (host {}, pid {}): give each a name "
+              "of its own (tutti-agent --name NAME)",
+              hello.agent_name, seat.agent.hello.host, seat.agent.hello.pid));
     }
   }
   Seat& seat = seats_[key];

@@ -1,8 +1,8 @@
 #pragma once
 
-// Roster: who takes part in a run, who is alive, and how their clocks stand. It decides who may join
-// (one protocol version, one agent per name), when to ping whom, and remembers when and why an agent
-// was lost. Pure: every call gets `now`. Owned by the coordinator's main thread.
+// Roster: who takes part in a run, who is alive, and how their clocks stand. It decides who may
+// join (one protocol version, one agent per name), when to ping whom, and remembers when and why an
+// agent was lost. Pure: every call gets `now`. Owned by the coordinator's main thread.
 
 #include <cstdint>
 #include <map>
@@ -43,7 +43,8 @@ class Roster {
   static constexpr std::size_t kPingsOutMax = 64;  // unanswered, per agent
 
   // Takes an agent in, and plans a burst of pings to it. Refused (with the reason the agent will
-  // print) when its protocol differs, its name is empty or taken, or this key has said hello before.
+  // print) when its protocol differs, its name is empty or taken, or this key has said hello
+  // before.
   base::Result<std::uint32_t> join(AgentKey key, const wire::Hello& hello, base::Instant now);
   // Before the run an agent may leave and another may take its name.
   void forget(AgentKey key);

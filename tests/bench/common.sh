@@ -1,4 +1,4 @@
-# What the benchmark commands share. Sourced by ratios and stamps; needs `build` and `name` set.
+# What the benchmark commands share. Sourced by ratios and stamps; needs `build`, `fresh` and `name`.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -23,8 +23,16 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
+# Unless --no-build said to take the programs as they are.
 build_programs() {
   cd "$root"
+  if [ "$fresh" = 0 ]; then
+    local program
+    for program in tutti-mock tutti-bench-raw tutti-bench-engine; do
+      [ -x "$build/bin/$program" ] || die "--no-build: $build/bin/$program is not there"
+    done
+    return
+  fi
   if [ ! -f "$build/build.ninja" ]; then
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTUTTI_TESTS=OFF -DTUTTI_BENCH=ON \
       >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; die "cmake failed"; }
@@ -64,9 +72,9 @@ median() { sort -g | awk '{v[NR]=$1} END {if (NR) print v[int((NR+1)/2)]}'; }
 divide() { awk -v a="$1" -v b="$2" 'BEGIN {if (b+0 == 0) print "nan"; else printf "%.4g\n", a/b}'; }
 
 circumstances() {
-  printf '%s cores; %s; kernel %s; curl %s; load average now %s\n' "$(nproc)" \
-    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1)" "$(uname -r)" \
-    "$(ldconfig -p | sed -n 's|.*=> \(.*libcurl.so.4\)$|\1|p' | head -n1 | xargs -r readlink -f |
-      sed 's/.*so\.//')" \
+  local curl
+  curl=$(dpkg-query -W -f '${Version}' libcurl4 2>/dev/null) || curl=unknown
+  printf '%s cores; %s; kernel %s; libcurl %s; load average now %s\n' "$(nproc)" \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1)" "$(uname -r)" "$curl" \
     "$(cut -d' ' -f1-3 /proc/loadavg)"
 }

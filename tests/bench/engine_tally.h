@@ -51,6 +51,9 @@ class Tally {
     later_lag_ns.clear();
   }
 
+  // Records that come later still tell of tokens inside the window.
+  void end_window(base::Instant until) { until_ = until; }
+
   void take(const wire::Record& record) {
     ++records;
     chunks += record.content_events;
@@ -119,13 +122,14 @@ class Tally {
   }
 
   void note(std::vector<std::int64_t>& to, base::Instant at, std::int64_t sent_ns) const {
-    if (at > from_) {
+    if (at > from_ && at <= until_) {
       to.push_back(at.ns - sent_ns);
     }
   }
 
   bool stamps_;
   base::Instant from_{};
+  base::Instant until_ = base::kFarFuture;
 };
 
 }  // namespace tutti::bench

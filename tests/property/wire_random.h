@@ -112,6 +112,7 @@ class RandomMessages {
   void fill(base::PhaseKind& out) { pick(out, base::PhaseKind::kAccuracy); }
   void fill(base::Pacing& out) { pick(out, base::Pacing::kClosedLoop); }
   void fill(base::Balance& out) { pick(out, base::Balance::kPinned); }
+  void fill(base::Way& out) { pick(out, base::Way::kMulti); }
   void fill(base::ApiType& out) { pick(out, base::ApiType::kOpenAiCompletions); }
   void fill(Outcome& out) { pick(out, Outcome::kCancelled); }
   void fill(Failure& out) { pick(out, Failure::kInternal); }
@@ -146,7 +147,7 @@ class RandomMessages {
   TUTTI_FILL(ClockPing, a, b)
   TUTTI_FILL(ClockPong, a, b, c, d)
   TUTTI_FILL(Header, a, b)
-  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m)
+  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
   TUTTI_FILL(Prepare, a, b, c, d, e)
   TUTTI_FILL(BodiesWanted, a)
   TUTTI_FILL(BodyChunk, a, b, c)
@@ -167,7 +168,7 @@ class RandomMessages {
   TUTTI_FILL(BatchAck, a)
   TUTTI_FILL(FrontendGauge, a, b, c, d)
   TUTTI_FILL(LiveCounts, a)
-  TUTTI_FILL(Health, a, b, c, d, e, f, g, h, i)
+  TUTTI_FILL(Health, a, b, c, d, e, f, g, h, i, j, k, l)
   TUTTI_FILL(Progress, a, b, c, d, e, f, g, h, i, j, k, l)
   TUTTI_FILL(Goodbye, a)
 #undef TUTTI_FILL

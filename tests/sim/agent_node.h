@@ -1,7 +1,7 @@
 #pragma once
 
-// AgentNode: a whole simulated agent host: a real AgentMachine, a real Link, a SimEngine, a spool in
-// memory, a clock of its own. Single thread.
+// AgentNode: a whole simulated agent host: a real AgentMachine, a real Link, a SimEngine, a spool
+// in memory, a clock of its own. Single thread.
 
 #include <cstdint>
 #include <deque>

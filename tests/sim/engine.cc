@@ -115,8 +115,8 @@ std::vector<base::Seq> SimEngine::take_queue() {
 
 void SimEngine::recall(std::uint32_t phase, std::uint32_t number) {
   auto unstarted = take_queue();
-  const auto wait = static_cast<std::int64_t>(
-      world_.uniform() * static_cast<double>(options_.answer_max.ns));
+  const auto wait =
+      static_cast<std::int64_t>(world_.uniform() * static_cast<double>(options_.answer_max.ns));
   world_.after(Duration::nanos(wait), [this, phase, number, seqs = std::move(unstarted)] {
     if (!crashed_) {
       answers_.recalled(phase, number, seqs);

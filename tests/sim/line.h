@@ -23,7 +23,11 @@ class Line {
  public:
   Line(SimNetwork& network, Witness& witness, std::size_t here, std::size_t there,
        const wire::LinkConfig& config, base::Id self, Instant now)
-      : network_(network), witness_(witness), here_(here), there_(there), link_(config, self, now) {}
+      : network_(network),
+        witness_(witness),
+        here_(here),
+        there_(there),
+        link_(config, self, now) {}
 
   void send(const wire::Message& message, Instant now) {
     wire::Encoded encoded = wire::encode(message);

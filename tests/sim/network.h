@@ -65,7 +65,8 @@ class SimNetwork {
     });
   }
   Duration part(Duration most) {
-    return Duration::nanos(static_cast<std::int64_t>(world_.uniform() * static_cast<double>(most.ns)));
+    return Duration::nanos(
+        static_cast<std::int64_t>(world_.uniform() * static_cast<double>(most.ns)));
   }
 
   World& world_;

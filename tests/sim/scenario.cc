@@ -31,8 +31,7 @@ conduct::RunPhase draw_phase(World& world, PhaseKind kind, double service_s) {
     spec.concurrency = static_cast<std::uint32_t>(world.log_uniform(1, 301));
     // Not more than about half a minute of it.
     const double passes = 30.0 / service_s;
-    spec.total = std::min(
-        spec.total, static_cast<base::Seq>(std::ceil(spec.concurrency * passes)));
+    spec.total = std::min(spec.total, static_cast<base::Seq>(std::ceil(spec.concurrency * passes)));
   } else if (spec.pacing == Pacing::kTimed) {
     spec.target_qps = world.log_uniform(5, 500);
     spec.gap_seed = world.bits();
@@ -84,16 +83,16 @@ void draw_faults(World& world, Scenario& scenario, double span_s) {
   add(0.05, FaultKind::kAgentSignal, {});
   add(0.25, FaultKind::kPartition, Duration::from_seconds(world.log_uniform(0.05, 8.0)));
   add(0.10, FaultKind::kPartition, Duration::from_seconds(world.log_uniform(0.05, 8.0)));
-  add(0.04, FaultKind::kCoordinatorCrash, {});
+  add(0.06, FaultKind::kCoordinatorCrash, {});
   add(0.05, FaultKind::kLateAgent, {});
 }
 
 }  // namespace
 
 bool Scenario::quiet() const {
-  const bool limited = std::any_of(
-      plan.phases.begin(), plan.phases.end(),
-      [](const conduct::RunPhase& phase) { return phase.drain_timeout.ns > 0; });
+  const bool limited =
+      std::any_of(plan.phases.begin(), plan.phases.end(),
+                  [](const conduct::RunPhase& phase) { return phase.drain_timeout.ns > 0; });
   return faults.empty() && engine.record_loss == 0 && engine.hang == 0 && network.loss == 0 &&
          !limited && plan.timeouts.run.ns == 0 && plan.clock_error_max > Duration::millis(100);
 }
@@ -146,7 +145,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   engine.failure = world.maybe(0.3) ? world.uniform(0, 0.5) : 0;
   engine.record_loss = world.maybe(0.06) ? world.uniform(0, 0.05) : 0;
   engine.hang = world.maybe(0.06) ? world.uniform(0, 0.05) : 0;
-  if (engine.hang > 0 || world.maybe(0.1)) {
+  const bool impatient = engine.hang > 0 && world.maybe(0.4);
+  if ((engine.hang > 0 && !impatient) || world.maybe(0.1)) {
     timeouts.response_idle = Duration::seconds(3);
   }
 
@@ -161,6 +161,10 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.listening = world.maybe(0.3);
   scenario.bodies_cached = world.maybe(0.5);
   draw_faults(world, scenario, world.log_uniform(0.5, 40.0));
+  if (impatient) {  // nothing but its user ends this one
+    const double second = world.uniform(1.0, 60.0);
+    scenario.faults.push_back({FaultKind::kStop, Instant{static_cast<std::int64_t>(second * 1e9)}});
+  }
   return scenario;
 }
 

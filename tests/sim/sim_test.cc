@@ -1,14 +1,14 @@
 // The promises of the pure brains, in worlds with loss, doubling, reordering, delay, partitions,
 // crashes and skewed clocks. One seed is one world; a failing seed prints itself.
-//   TUTTI_SIM_SEEDS   how many seeds (default 2000)
+//   TUTTI_SIM_SEEDS   how many seeds (default 3000)
 //   TUTTI_SIM_FIRST   the first one (default 1); with TUTTI_SIM_SEEDS=1 it replays one seed
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "tests/sim/simulate.h"
 
@@ -30,7 +30,7 @@ std::string explain(const Report& report) {
 
 TEST(Simulation, EveryPromiseHoldsOnEverySeed) {
   const std::uint64_t first = from_environment("TUTTI_SIM_FIRST", 1);
-  const std::uint64_t seeds = from_environment("TUTTI_SIM_SEEDS", 2000);
+  const std::uint64_t seeds = from_environment("TUTTI_SIM_SEEDS", 3000);
   std::uint64_t broken = 0;
   std::map<std::string, std::uint64_t> ends;
   std::uint64_t happened = 0;
@@ -60,8 +60,8 @@ TEST(Simulation, EveryPromiseHoldsOnEverySeed) {
   std::printf("  %-20s %llu\n", "happenings", static_cast<unsigned long long>(happened));
   if (seeds >= 500) {
     // The scenarios must really visit all of these, or the test proves less than it says.
-    for (const char* end : {"complete", "complete, invalid", "stopped early", "called off",
-                            "coordinator crashed"}) {
+    for (const char* end :
+         {"complete", "complete, invalid", "stopped early", "called off", "coordinator crashed"}) {
       EXPECT_GT(ends[end], 0U) << end;
     }
   }

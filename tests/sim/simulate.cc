@@ -138,9 +138,8 @@ class Play {
     if (coordinator_.finished()) {
       judge_phases();
       judge_outcome();
-    } else if (coordinator_.crashed()) {
-      judge_spools();
     }
+    judge_spools();
   }
 
   void judge_phases() {
@@ -167,6 +166,9 @@ class Play {
       if (one.why.empty()) {
         witness_.complain("phase {}: seq {} is missing without a reason", p, one.seq);
       }
+      if (scenario_.engine.record_loss == 0 && one.why.rfind("the agent ended", 0) == 0) {
+        witness_.complain("phase {}: seq {}: {}, but no record was lost", p, one.seq, one.why);
+      }
     }
     if (missing.size() != totals.missing.size()) {
       witness_.complain("phase {}: a query is named missing twice", p);
@@ -175,14 +177,7 @@ class Play {
       witness_.complain("phase {}: the machine counts {} records, the ledger has {}", p,
                         totals.ok + totals.failed + totals.cancelled, records.size());
     }
-    // A stop issues no more than it must: the last of the prefix was started before the commands were
-    // back, or nobody can know (its agent was lost).
-    const Instant settled = coordinator_.settled_at(p);
-    if (settled.is_set() && totals.prefix > 0 && missing.count(totals.prefix - 1) == 0 &&
-        truth.started_at[totals.prefix - 1] > settled) {
-      witness_.complain("phase {}: seq {} was issued after the stop and fills no hole", p,
-                        totals.prefix - 1);
-    }
+    judge_end_of_prefix(p, truth, totals);
     for (base::Seq seq = 0; seq < truth.starts.size(); ++seq) {
       const bool started = truth.starts[seq] > 0;
       const bool recorded = records.count(seq) > 0;
@@ -199,6 +194,25 @@ class Play {
       if (recorded && !started) {
         witness_.complain("phase {}: seq {} has a record but was never started", p, seq);
       }
+    }
+  }
+
+  // A stop issues no more than it must: the last of the prefix was started, and before all commands
+  // were back; or nobody can know, since its agent was lost.
+  void judge_end_of_prefix(std::uint32_t p, const PhaseTruth& truth,
+                           const conduct::PhaseTotals& totals) {
+    if (totals.prefix == 0) {
+      return;
+    }
+    const base::Seq last = totals.prefix - 1;
+    const bool unknown = !totals.missing.empty() && totals.missing.back().seq == last &&
+                         !totals.missing.back().agent.empty();
+    const Instant settled = coordinator_.settled_at(p);
+    if (!unknown && truth.starts[last] == 0) {
+      witness_.complain("phase {}: the prefix {} ends in a query nobody started", p, totals.prefix);
+    }
+    if (!unknown && settled.is_set() && truth.started_at[last] > settled) {
+      witness_.complain("phase {}: seq {} was issued after the stop and fills no hole", p, last);
     }
   }
 
@@ -234,8 +248,12 @@ class Play {
     }
   }
 
-  // With the coordinator gone, every query an agent started is in the ledger or on its own disk.
+  // Whatever became of the coordinator and the network: a query that was started is in the ledger,
+  // or on the disk of an agent that is still there to be asked.
   void judge_spools() {
+    if (!crashed_.empty() || scenario_.engine.record_loss > 0) {
+      return;
+    }
     std::map<std::uint32_t, std::set<base::Seq>> kept;
     for (const auto& agent : agents_) {
       for (const wire::RecordBatch& batch : agent->spool()) {
@@ -243,9 +261,6 @@ class Play {
           kept[record.phase].insert(record.seq);
         }
       }
-    }
-    if (!crashed_.empty() || scenario_.engine.record_loss > 0) {
-      return;
     }
     for (std::uint32_t p = 0; p < witness_.phases().size(); ++p) {
       const PhaseTruth& truth = witness_.phases()[p];
@@ -292,20 +307,21 @@ class Play {
     std::string text = fmt::format("seed {}: {} agents, prefetch {}, loss {:.3f}, dup {:.3f}\n",
                                    scenario_.seed, scenario_.agents, scenario_.plan.prefetch,
                                    scenario_.network.loss, scenario_.network.duplication);
-    text += fmt::format("  service {:.3f} s, fails {:.3f}, loses {:.3f}, hangs {:.3f}, in flight max {}\n",
-                        scenario_.engine.service_mean.to_seconds(), scenario_.engine.failure,
-                        scenario_.engine.record_loss, scenario_.engine.hang,
-                        scenario_.plan.in_flight_max);
+    text += fmt::format(
+        "  service {:.3f} s, fails {:.3f}, loses {:.3f}, hangs {:.3f}, in flight max {}\n",
+        scenario_.engine.service_mean.to_seconds(), scenario_.engine.failure,
+        scenario_.engine.record_loss, scenario_.engine.hang, scenario_.plan.in_flight_max);
     if (const conduct::PhaseRun* phase = coordinator_.machine().phase()) {
-      text += fmt::format("  last phase: mode {}, prefix {}, outstanding {}, strays {}, tail recalls {}\n",
-                          static_cast<int>(phase->mode()), phase->prefix_end(),
-                          phase->outstanding(), phase->strays(), phase->tail_recalls());
+      text += fmt::format(
+          "  last phase: mode {}, prefix {}, outstanding {}, strays {}, tail recalls {}\n",
+          static_cast<int>(phase->mode()), phase->prefix_end(), phase->outstanding(),
+          phase->strays(), phase->tail_recalls());
       for (const conduct::Seat& seat : phase->seats()) {
-        text += fmt::format("    {}: slots {}, leased {}, outstanding {}, lost records {}, batch {}{}{}{}\n",
-                            seat.name, seat.slots, seat.leased, seat.outstanding,
-                            seat.records_lost, seat.batch_stored, seat.lost ? ", lost" : "",
-                            seat.recall_out != 0 ? ", recalling" : "",
-                            seat.drained ? fmt::format(", drained at {}", seat.drained->last_batch) : "");
+        text += fmt::format(
+            "    {}: slots {}, leased {}, outstanding {}, lost records {}, batch {}{}{}{}\n",
+            seat.name, seat.slots, seat.leased, seat.outstanding, seat.records_lost,
+            seat.batch_stored, seat.lost ? ", lost" : "", seat.recall_out != 0 ? ", recalling" : "",
+            seat.drained ? fmt::format(", drained at {}", seat.drained->last_batch) : "");
       }
     }
     for (const conduct::RunPhase& phase : scenario_.plan.phases) {

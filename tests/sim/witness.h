@@ -4,12 +4,12 @@
 // broken: a query started twice, started without being what the schedule says, or more in flight
 // than the slots allow. Single thread.
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "common/plan/schedule.h"
 #include "tests/sim/world.h"
@@ -19,10 +19,10 @@ namespace tutti::sim {
 struct PhaseTruth {
   bool closed_loop = false;
   std::uint32_t concurrency = 0;
-  std::vector<base::IssueCommand> schedule;          // the whole, from a Schedule of our own
-  std::vector<std::uint8_t> starts;                  // by seq
-  std::vector<Instant> started_at;                   // by seq
-  std::map<std::size_t, std::uint32_t> slots;        // by node, as armed
+  std::vector<base::IssueCommand> schedule;           // the whole, from a Schedule of our own
+  std::vector<std::uint8_t> starts;                   // by seq
+  std::vector<Instant> started_at;                    // by seq
+  std::map<std::size_t, std::uint32_t> slots;         // by node, as armed
   std::map<std::size_t, std::uint32_t> in_flight_of;  // by node
   std::uint32_t in_flight = 0;
   std::uint64_t started = 0;
@@ -109,8 +109,9 @@ class Witness {
   template <class... Args>
   void complain(fmt::format_string<Args...> format, Args&&... args) {
     if (complaints_.size() < 20) {
-      complaints_.push_back(fmt::format("at {:.6f} s: ", static_cast<double>(world_.now().ns) / 1e9) +
-                            fmt::format(format, std::forward<Args>(args)...));
+      complaints_.push_back(
+          fmt::format("at {:.6f} s: ", static_cast<double>(world_.now().ns) / 1e9) +
+          fmt::format(format, std::forward<Args>(args)...));
     }
   }
 

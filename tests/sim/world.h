@@ -4,6 +4,8 @@
 // strict order, one generator of chance, and a trace whose hash tells two runs apart. Nothing in it
 // reads a clock of this machine. Single thread.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,8 +14,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "common/base/random.h"
 #include "common/base/time.h"
@@ -71,9 +71,9 @@ class Trace {
     const std::size_t n = std::min({count_, kKept, most});
     for (std::size_t i = count_ - n; i < count_; ++i) {
       const Line& line = lines_[i % kKept];
-      text += fmt::format("{:14.6f} s  {:<22} node {:<2} {} {}\n",
-                          static_cast<double>(line.at.ns) / 1e9, line.what, line.who, line.a,
-                          line.b);
+      text +=
+          fmt::format("{:14.6f} s  {:<22} node {:<2} {} {}\n",
+                      static_cast<double>(line.at.ns) / 1e9, line.what, line.who, line.a, line.b);
     }
     return text;
   }

@@ -2,12 +2,12 @@
 
 #include "agent/session/agent_machine.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/base/random.h"
 
@@ -362,13 +362,13 @@ TEST(AgentMachine, IllegalMessagesAreCountedAndChangeNothing) {
   Bench bench;
   bench.get_ready();
   bench.commands.clear();
-  bench.lease(0, 3);              // nothing is armed
+  bench.lease(0, 3);  // nothing is armed
   bench.hear(wire::Recall{7, 1});
   bench.hear(wire::Drain{7});
   bench.hear(wire::Abort{});
   bench.hear(wire::BatchAck{1});  // never sent
   bench.hear(wire::Welcome{});
-  bench.hear(wire::Hello{});      // not a coordinator's word
+  bench.hear(wire::Hello{});  // not a coordinator's word
   EXPECT_EQ(bench.machine.illegal(), 7U);
   EXPECT_TRUE(bench.commands.empty());
   EXPECT_EQ(bench.machine.state(), AgentState::kReady);
@@ -444,8 +444,8 @@ TEST(AgentMachine, NoEventInAnyStateIsACrashAndALeavingAgentGoes) {
     }
     bench.step(StopAsked{"end"});
     bench.pass(Duration::seconds(30));
-    EXPECT_TRUE(bench.machine.gone()) << "seed " << seed << ": stuck in state "
-                                      << name_of(bench.machine.state());
+    EXPECT_TRUE(bench.machine.gone())
+        << "seed " << seed << ": stuck in state " << name_of(bench.machine.state());
   }
 }
 

@@ -12,4 +12,9 @@ tutti_test(engine_test
     ${CMAKE_CURRENT_LIST_DIR}/engine_pacing_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_recall_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_setup_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/engine_direct_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/engine_ways_test.cc
   DEPS tutti_drive tutti_scripted_server fmt::fmt)
+# The same promises over libcurl.
+add_test(NAME engine_multi_test COMMAND engine_test --gtest_filter=-EngineDirect.*:EngineWays.*)
+set_tests_properties(engine_multi_test PROPERTIES TIMEOUT 300 ENVIRONMENT TUTTI_TEST_WAY=multi)

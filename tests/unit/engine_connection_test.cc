@@ -47,10 +47,11 @@ TEST(EngineConnection, AnIdleConnectionThatSpeaksDoesNotKeepTheLoopBusy) {
   });
   EngineRig rig({server.url()});
   rig.one();
-  std::this_thread::sleep_for(20ms);
+  std::this_thread::sleep_for(50ms);
   rig.engine().progress(rig.clock.mono());
-  std::this_thread::sleep_for(200ms);
-  EXPECT_LT(rig.engine().progress(rig.clock.mono()).health.cpu_busiest_thread, 0.5);
+  std::this_thread::sleep_for(400ms);
+  // A loop that spins gets more than that even of a crowded machine.
+  EXPECT_LT(rig.engine().progress(rig.clock.mono()).health.cpu_busiest_thread, 0.02);
 }
 
 TEST(EngineConnection, ADeadKeptConnectionIsResentOnceAndSaysSo) {
@@ -60,6 +61,7 @@ TEST(EngineConnection, ADeadKeptConnectionIsResentOnceAndSaysSo) {
                                       : support::Script{support::close_now()};
   });
   EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kMulti;  // libcurl asks again; see engine_direct_test.cc
   rig.arm(base::Pacing::kClosedLoop, 1);
   rig.issue(2);
   ASSERT_TRUE(rig.pump_records(2));
@@ -76,6 +78,7 @@ TEST(EngineConnection, ASecondDeadKeptConnectionIsAFailureNotAThirdTry) {
                                       : support::Script{support::close_now()};
   });
   EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kMulti;
   rig.config.slots = 3;
   rig.arm(base::Pacing::kClosedLoop, 3);
   rig.issue(3);

@@ -2,11 +2,11 @@
 
 #include "coordinator/conduct/phase_run.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include <gtest/gtest.h>
 
 namespace tutti::conduct {
 namespace {
@@ -124,7 +124,7 @@ TEST(PhaseRun, AStopFillsTheHolesAndDropsTheRest) {
   stage.advance();
   EXPECT_TRUE(stage.run.issuing());
   EXPECT_TRUE(stage.held[100] == std::set<Seq>{0});  // nothing before all have answered
-  stage.give_back(101, {5, 7});  // it started 1 and 3
+  stage.give_back(101, {5, 7});                      // it started 1 and 3
   stage.advance();
   EXPECT_EQ(stage.run.prefix_end(), 4U);  // 3 was started, so 2 must be, 4 and above never
   EXPECT_EQ(stage.held[100], (std::set<Seq>{0, 2}));

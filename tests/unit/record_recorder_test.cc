@@ -62,5 +62,25 @@ TEST(Recorder, EveryRecordCrossesThreadsOnceInOrderAndWhole) {
   EXPECT_EQ(recorder.lost(), 0U);
 }
 
+TEST(Recorder, BuffersGivenBackComeToTheNextRecordAndOutsizedOnesDoNot) {
+  Recorder recorder(8);
+  wire::Record record;
+  record.output.content_rest.assign(1000, 'x');
+  record.chunk_at.resize(10);
+  ASSERT_TRUE(recorder.add(record));
+  EXPECT_LT(record.output.content_rest.capacity(), 1000U);
+  wire::Record out;
+  ASSERT_TRUE(recorder.take(out));
+  recorder.give_back(out);
+  ASSERT_TRUE(recorder.add(record));
+  EXPECT_GE(record.output.content_rest.capacity(), 1000U);
+  EXPECT_GE(record.chunk_at.capacity(), 10U);
+  ASSERT_TRUE(recorder.take(out));
+  out.output.content_rest.assign(Recorder::kSpareBytesMax + 1, 'x');
+  recorder.give_back(out);
+  ASSERT_TRUE(recorder.add(record));
+  EXPECT_LT(record.output.content_rest.capacity(), 1000U);
+}
+
 }  // namespace
 }  // namespace tutti::record

@@ -1,9 +1,9 @@
 #include "coordinator/roster/roster.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/base/random.h"
 #include "coordinator/roster/clock_estimate.h"
@@ -24,8 +24,7 @@ struct Road {
   base::Mt19937 chance{1};
 
   Instant agent(Instant coordinator) const {
-    return {coordinator.ns + skew_ns +
-            std::llround(drift * static_cast<double>(coordinator.ns))};
+    return {coordinator.ns + skew_ns + std::llround(drift * static_cast<double>(coordinator.ns))};
   }
   Duration some(Duration most) {
     return {static_cast<std::int64_t>(chance.next_double() * static_cast<double>(most.ns))};
@@ -217,7 +216,8 @@ TEST(Roster, APongCountsOnceAndOnlyForAPingThatIsOut) {
   EXPECT_TRUE(roster.clocks_measured(1));
   EXPECT_FALSE(roster.clocks_measured(2));
   EXPECT_EQ(roster.rtt_max(), Duration::nanos(1000));
-  EXPECT_NEAR(static_cast<double>(roster.find(1)->clock.offset_at(Instant{1500}).value.ns), 3500, 1);
+  EXPECT_NEAR(static_cast<double>(roster.find(1)->clock.offset_at(Instant{1500}).value.ns), 3500,
+              1);
 }
 
 }  // namespace

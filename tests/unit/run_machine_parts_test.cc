@@ -1,10 +1,10 @@
 // Prefetch and capacity: the arithmetic under the RunMachine.
 
-#include <numeric>
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
 
 #include "coordinator/conduct/capacity.h"
 #include "coordinator/conduct/prefetch.h"
@@ -187,7 +187,8 @@ TEST(RunPlanCheck, NamesEverythingThatIsWrongAtOnce) {
   for (const base::Problem& problem : problems) {
     fields += problem.field + " ";
   }
-  EXPECT_EQ(fields, "phases[0].dataset_rows phases[0].concurrency agents_expected prefetch lost_after ");
+  EXPECT_EQ(fields,
+            "phases[0].dataset_rows phases[0].concurrency agents_expected prefetch lost_after ");
 }
 
 }  // namespace

@@ -3,15 +3,15 @@
 
 #include "coordinator/conduct/run_machine.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "common/base/random.h"
 
@@ -128,7 +128,8 @@ struct Theatre {
   }
   void record(AgentKey agent, base::Seq seq, wire::Outcome result = wire::Outcome::kOk) {
     held[agent].erase(seq);
-    step(RecordsStored{agent, ++batches[agent],
+    step(RecordsStored{agent,
+                       ++batches[agent],
                        {{static_cast<std::uint16_t>(machine.phase()->phase()), seq, result}}});
   }
   // Everything held ends, recalls are answered with nothing, drains are answered.
@@ -389,7 +390,7 @@ TEST(RunMachine, AfterACapAccuracyGoesOnWhereTheGapsStopped) {
   plan.phases[0].issue_cap = Duration::seconds(2);
   plan.phases.push_back(plan.phases[0]);
   plan.phases[1].schedule.kind = base::PhaseKind::kAccuracy;
-  plan.phases[1].schedule.gaps_before = plan::gaps_drawn(timed, 1000);
+  plan.phases[1].schedule.gaps_before = plan::gaps_drawn(plan.phases[0].schedule, 1000);
   plan.phases[1].issue_cap = {};
   Theatre theatre(plan);
   theatre.set_out({"a"});
@@ -567,7 +568,8 @@ wire::Message any_message(base::Mt19937& chance) {
       return progress;
     }
     case 8:
-      return chance.below(40) == 0 ? wire::Message(wire::Goodbye{"x"}) : wire::Message(wire::Dial{});
+      return chance.below(40) == 0 ? wire::Message(wire::Goodbye{"x"})
+                                   : wire::Message(wire::Dial{});
     case 9:
       return wire::RecordBatch{};
     case 10:
@@ -606,7 +608,8 @@ TEST(RunMachine, NoEventInAnyStateIsACrashAndEveryRunEnds) {
         default:
           if (chance.below(3) == 0) {
             theatre.step(RecordsStored{
-                agent, chance.below(9),
+                agent,
+                chance.below(9),
                 {{static_cast<std::uint16_t>(chance.below(3)), chance.below(30), {}}}});
           } else {
             theatre.from(agent, any_message(chance));
@@ -615,8 +618,8 @@ TEST(RunMachine, NoEventInAnyStateIsACrashAndEveryRunEnds) {
       theatre.pass(Duration::millis(static_cast<std::int64_t>(5 * chance.below(3))));
     }
     theatre.pass(Duration::seconds(120));
-    EXPECT_TRUE(theatre.machine.finished()) << "seed " << seed << ": stuck in state "
-                                            << name_of(theatre.machine.state());
+    EXPECT_TRUE(theatre.machine.finished())
+        << "seed " << seed << ": stuck in state " << name_of(theatre.machine.state());
   }
 }
 

@@ -167,6 +167,12 @@ TEST(Sse, ReadsALargeEventAndRefusesATooLargeOne) {  // T-32
   small.reset();
   EXPECT_FALSE(small.feed(std::string(165, ':'), sink));  // an endless comment, too
   small.reset();
+  // The line that breaks the limit ends no event, also when it came in two pieces.
+  size = 7;
+  EXPECT_TRUE(small.feed("data: kept back\n" + std::string(100, 'x'), sink));
+  EXPECT_FALSE(small.feed(std::string(100, 'x') + "\n", sink));
+  EXPECT_EQ(size, 7U);
+  small.reset();
   bool fed = true;
   for (int i = 0; i < 40 && fed; ++i) {
     fed = small.feed("xxxxx", sink);

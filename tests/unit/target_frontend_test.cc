@@ -36,6 +36,28 @@ TEST(Frontends, UserInfoIsLeftOut) {
   EXPECT_EQ((*frontends)[0].url, "http://h:1/x");
 }
 
+TEST(Frontends, TheTransportsOwnHeadersAreRefused) {
+  wire::TargetSpec target;
+  target.urls = {"http://h:1/x"};
+  for (const char* name : {"host", "Content-Length", "Transfer-encoding", "Expect"}) {
+    target.headers = {{name, "1"}};
+    const auto frontends = parse_frontends(target);
+    ASSERT_FALSE(frontends) << name;
+    EXPECT_THAT(frontends.error().message, HasSubstr(name));
+  }
+}
+
+TEST(Frontends, DirectIsRefusedForTlsAndAutoIsNot) {
+  wire::TargetSpec target;
+  target.urls = {"http://h:1/x", "https://s:2/x"};
+  EXPECT_TRUE(parse_frontends(target));
+  target.way = base::Way::kDirect;
+  const auto frontends = parse_frontends(target);
+  ASSERT_FALSE(frontends);
+  EXPECT_THAT(frontends.error().message, HasSubstr("s:2"));
+  EXPECT_THAT(frontends.error().message, HasSubstr("auto or multi"));
+}
+
 TEST(Frontends, BadUrlsSayWhatWouldBeRight) {
   for (const char* bad :
        {"", "h:8000/x", "ftp://h/", "http://", "http://h:99999/", "http://h :1/"}) {

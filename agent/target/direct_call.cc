@@ -1,0 +1,175 @@
+#include "agent/target/direct_call.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace tutti::target {
+namespace {
+
+void add_relaxed(std::atomic<std::uint64_t>& gauge, std::uint64_t n) {
+  gauge.store(gauge.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+// "[", 16 hex digits, "] ".
+void write_salt(std::array<char, 19>& text, std::uint64_t salt) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  text.front() = '[';
+  for (std::size_t i = 0; i < 16; ++i) {
+    text[1 + i] = kDigits[salt >> (60 - 4 * i) & 0xF];
+  }
+  text[17] = ']';
+  text[18] = ' ';
+}
+
+}  // namespace
+
+DirectCall::DirectCall(const DirectShared& shared)
+    : shared_(shared), reply_(shared.config->target->api) {}
+
+void DirectCall::begin(const Query& query, base::Instant now) {
+  record_.seq = query.command.seq;
+  record_.sample = query.command.sample;
+  record_.phase = query.phase;
+  record_.worker = shared_.config->worker;
+  record_.frontend = query.frontend;
+  record_.due_at = query.due_at;
+  record_.issued_at = query.issued_at;
+  record_.sent_at = {};
+  record_.first_byte_at = {};
+  record_.done_at = {};
+  record_.connection_reused = false;
+  record_.resent = false;
+  record_.dns_us = 0;
+  record_.connect_us = 0;
+  record_.tls_us = 0;
+  record_.bytes_down = 0;
+  started_at_ = now;
+  last_stamp_ = {};
+  sent_bytes_ = 0;
+  body_bytes_down_ = 0;
+  events_told_ = 0;
+  connection = nullptr;
+  send_error = 0;
+  waits_for_name = false;
+  ended = false;
+  set_body(query);
+  reader_.start();
+  reply_.start(shared_.config->target->streaming, shared_.config->target->stamp_every_chunk);
+}
+
+// ---- the request
+// ---------------------------------------------------------------------------------
+
+void DirectCall::add_part(std::string_view bytes) {
+  if (!bytes.empty()) {
+    // sendmsg only reads.
+    parts_[part_count_++] = {const_cast<char*>(bytes.data()), bytes.size()};
+  }
+}
+
+void DirectCall::set_body(const Query& query) {
+  part_ = 0;
+  part_count_ = 0;
+  const data::BodyRow row = shared_.config->bodies->row(query.command.sample);
+  const bool salted = query.command.salted && row.splice >= 0;
+  const std::size_t bytes = row.body.size() + (salted ? salt_text_.size() : 0);
+  char* const end = std::to_chars(length_text_.data(), length_text_.data() + 20, bytes).ptr;
+  std::memcpy(end, "\r\n\r\n", 4);
+  const auto length_bytes = static_cast<std::size_t>(end + 4 - length_text_.data());
+  const std::string& head = shared_.heads[query.frontend].text;
+  add_part(head);
+  add_part({length_text_.data(), length_bytes});
+  if (salted) {
+    const auto splice = static_cast<std::size_t>(row.splice);
+    write_salt(salt_text_, query.command.salt);
+    add_part(row.body.substr(0, splice));
+    add_part({salt_text_.data(), salt_text_.size()});
+    add_part(row.body.substr(splice));
+  } else {
+    add_part(row.body);
+  }
+  record_.bytes_up = static_cast<std::uint32_t>(head.size() + length_bytes + bytes);
+}
+
+std::span<iovec> DirectCall::unsent() {
+  return std::span<iovec>(parts_).subspan(part_, static_cast<std::size_t>(part_count_ - part_));
+}
+
+void DirectCall::mark_sent(std::size_t bytes) {
+  sent_bytes_ += bytes;
+  while (part_ < part_count_ && bytes >= parts_[part_].iov_len) {
+    bytes -= parts_[part_].iov_len;
+    ++part_;
+  }
+  if (bytes > 0) {
+    parts_[part_].iov_base = static_cast<char*>(parts_[part_].iov_base) + bytes;
+    parts_[part_].iov_len -= bytes;
+  }
+}
+
+void DirectCall::note_sent_at(base::Instant at) {
+  record_.sent_at = at;
+  last_stamp_ = at;  // an answer that lay there before the question is stamped with the question
+}
+
+// ---- the reply
+// -----------------------------------------------------------------------------------
+
+DirectCall::Reading DirectCall::read(std::string_view bytes, base::Instant at, bool& surplus) {
+  last_stamp_ = at;
+  if (!record_.first_byte_at.is_set()) {
+    record_.first_byte_at = at;
+  }
+  Reading reading = Reading::kMore;
+  for (bool going = true; going;) {
+    std::string_view body;
+    switch (reader_.next(bytes, body)) {
+      case HttpReader::Found::kMore:
+        going = false;
+        break;
+      case HttpReader::Found::kHead:
+        reply_.on_header(reader_.status(), reader_.content_type());
+        break;
+      case HttpReader::Found::kBody:
+        body_bytes_down_ += body.size();
+        reply_.on_body(body, at);
+        if (reply_.broken()) {
+          reading = Reading::kUnusable;
+          going = false;
+        }
+        break;
+      case HttpReader::Found::kDone:
+        surplus = !bytes.empty();
+        reading = Reading::kWhole;
+        going = false;
+        break;
+      case HttpReader::Found::kBad:
+        reading = Reading::kBad;
+        going = false;
+        break;
+    }
+  }
+  const std::uint32_t events = reply_.content_events();
+  if (events != events_told_) {
+    add_relaxed(shared_.gauges->output_tokens, events - events_told_);
+    events_told_ = events;
+  }
+  return reading;
+}
+
+wire::Record& DirectCall::finish(EndKind end, base::Instant at, std::string_view detail) {
+  record_.bytes_down = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(body_bytes_down_ + reader_.header_bytes(), UINT32_MAX));
+  reply_.on_end(end, at, record_, detail);
+  record_.done_at = at;
+  if (record_.completion_tokens > 0) {
+    // Usage is the better count; the gauge only ever grows.
+    const auto told = static_cast<std::int64_t>(reply_.content_events());
+    add_relaxed(shared_.gauges->output_tokens, static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                                   record_.completion_tokens - told, 0)));
+  }
+  return record_;
+}
+
+}  // namespace tutti::target

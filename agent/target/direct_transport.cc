@@ -1,0 +1,543 @@
+#include "agent/target/direct_transport.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "agent/target/curl_end.h"
+#include "common/base/check.h"
+
+namespace tutti::target {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+constexpr std::size_t kKeptPerSlot = 2;  // without connections_max: room to change frontends
+constexpr base::Duration kConnectTimeoutOfStock = base::Duration::seconds(10);
+
+std::size_t capacity_of(const TransportConfig& config) {
+  const std::size_t slots = config.slots;
+  return config.connections_max == 0 ? slots : std::min<std::size_t>(slots, config.connections_max);
+}
+
+TransportConfig prober_config(TransportConfig config) {
+  config.slots = 1;
+  config.connections_max = 0;
+  return config;
+}
+
+sys::Fd stamp_switch() {
+  sys::Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
+  return fd;
+}
+
+// The kernel's receive stamp of the newest bytes read, or 0.
+std::int64_t stamp_of(msghdr& message) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec at{};
+      std::memcpy(&at, CMSG_DATA(part), sizeof at);
+      return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+    }
+  }
+  return 0;
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+// The peer has gone; what it said before may still lie in the socket.
+bool peer_gone(int error) { return error == EPIPE || error == ECONNRESET; }
+
+std::uint32_t whole_us(base::Duration time) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(time.ns / 1000, 1, UINT32_MAX));
+}
+
+}  // namespace
+
+DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
+                                 const base::Clock& clock, ExchangeSink& sink, LiveGauges& gauges)
+    : config_(std::move(config)),
+      poller_(poller),
+      clock_(clock),
+      sink_(sink),
+      gauges_(gauges),
+      probe_sink_(*this),
+      prober_(prober_config(config_), poller, clock, probe_sink_, gauges),
+      pool_(config_.frontends.size(), poller),
+      stock_(config_.frontends.size(), poller),
+      stamp_switch_(stamp_switch()),
+      capacity_(capacity_of(config_)),
+      kept_max_(config_.connections_max > 0 ? config_.connections_max : capacity_ * kKeptPerSlot),
+      slots_(capacity_),
+      buffer_(kReadBytes) {
+  shared_.config = &config_;
+  shared_.gauges = &gauges_;
+  for (const auto& frontend : config_.frontends) {
+    shared_.heads.push_back(render_head(frontend, *config_.target));
+  }
+  free_slots_.reserve(capacity_);
+  for (std::size_t slot = capacity_; slot-- > 0;) {
+    free_slots_.push_back(static_cast<std::uint32_t>(slot));
+  }
+}
+
+DirectTransport::~DirectTransport() = default;
+
+// ---- a query's connection
+// ------------------------------------------------------------------------
+
+void DirectTransport::start(const Query& query) {
+  TUTTI_CHECK(!free_slots_.empty());
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  if (!slots_[slot]) {
+    slots_[slot] = std::make_unique<DirectCall>(shared_);
+    slots_[slot]->slot = slot;
+  }
+  DirectCall& call = *slots_[slot];
+  const base::Instant now = clock_.mono();
+  call.begin(query, now);
+  calls_.add(call);
+  attach(call, now);
+}
+
+void DirectTransport::bind(DirectCall& call, Connection& connection) {
+  call.connection = &connection;
+  connection.call = &call;
+}
+
+void DirectTransport::attach(DirectCall& call, base::Instant now) {
+  const std::uint16_t frontend = call.frontend();
+  Connection* connection = pool_.take_idle(frontend, now, config_.target->idle_connection_max);
+  if (connection != nullptr) {
+    call.record().connection_reused = true;
+  } else {
+    const SocketAddress& address = shared_.heads[frontend].address;
+    sys::Fd fd(stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage),
+                           address.length));
+    int os_error = 0;
+    connection = fd.is_open() ? pool_.adopt(std::move(fd), frontend, os_error) : nullptr;
+  }
+  if (connection == nullptr) {
+    connect(call, now);
+    return;
+  }
+  connection->was_open = true;
+  bind(call, *connection);
+  send(*connection);
+}
+
+void DirectTransport::connect(DirectCall& call, base::Instant now) {
+  const SocketAddress& address = shared_.heads[call.frontend()].address;
+  if (!address.is_set()) {
+    call.waits_for_name = true;
+    waiting_for_name_.push_back(&call);
+    probe();
+    return;
+  }
+  if (config_.connections_max > 0) {
+    while (open_connections() >= config_.connections_max &&
+           (pool_.drop_idle() || stock_.drop_one())) {
+    }
+  }
+  CurlFacts facts;  // the same words as the other transport's
+  facts.code = CURLE_COULDNT_CONNECT;
+  facts.frontend = config_.frontends[call.frontend()].label;
+  Connection* connection = pool_.connect(address, call.frontend(), now, facts.os_error);
+  if (connection == nullptr) {
+    end_soon(call, EndKind::kConnect, end_detail_of(facts));
+    return;
+  }
+  bind(call, *connection);
+  if (connection->state == Connection::State::kBusy) {
+    call.record().connect_us = whole_us(clock_.mono() - now);
+    send(*connection);
+  }
+}
+
+void DirectTransport::finish_connect(Connection& connection) {
+  DirectCall& call = *connection.call;
+  CurlFacts facts;
+  facts.code = CURLE_COULDNT_CONNECT;
+  facts.frontend = config_.frontends[call.frontend()].label;
+  facts.os_error = pool_.finish_connect(connection);
+  if (facts.os_error == EINPROGRESS) {
+    return;
+  }
+  if (facts.os_error == ETIMEDOUT) {  // the kernel gave up before we did
+    end_soon(call, EndKind::kConnectTimeout, end_detail_of(facts));
+  } else if (facts.os_error != 0) {
+    end_soon(call, EndKind::kConnect, end_detail_of(facts));
+  } else {
+    call.record().connect_us = whole_us(clock_.mono() - connection.since);
+    send(connection);
+  }
+}
+
+// ---- the request out
+// -----------------------------------------------------------------------------
+
+void DirectTransport::send(Connection& connection) {
+  DirectCall& call = *connection.call;
+  if (call.nothing_sent()) {
+    call.note_sent_at(clock_.mono());
+  }
+  while (!call.whole_sent()) {
+    const std::span<iovec> parts = call.unsent();
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t n = sendmsg(connection.fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      if (would_block(errno)) {
+        break;
+      }
+      fail_send(connection, errno);
+      return;
+    }
+    call.mark_sent(static_cast<std::size_t>(n));
+  }
+  pool_.watch(connection,
+              call.whole_sent() ? sys::kReadable : sys::kReadable | sys::kWritable);
+}
+
+void DirectTransport::fail_send(Connection& connection, int error) {
+  DirectCall& call = *connection.call;
+  if (connection.was_open && call.nothing_sent() && !call.record().resent) {
+    pool_.close(connection);
+    call.connection = nullptr;
+    call.record().resent = true;
+    call.record().connection_reused = false;
+    connect(call, clock_.mono());
+    return;
+  }
+  call.send_error = error;
+  if (!peer_gone(error)) {
+    end_soon(call, EndKind::kReset, words(call, std::strerror(error)));
+    return;
+  }
+  // An answer may have come before the peer went; the read will tell, and it comes at once.
+  pool_.watch(connection, sys::kReadable);
+}
+
+// ---- the reply in
+// --------------------------------------------------------------------------------
+
+void DirectTransport::on_socket(const sys::Ready& ready) {
+  Connection* connection = pool_.find(ready.fd);
+  if (connection == nullptr) {
+    if (!stock_.on_socket(ready)) {
+      prober_.on_socket(ready);
+    }
+    return;
+  }
+  switch (connection->state) {
+    case Connection::State::kIdle:
+      pool_.look_at_idle(*connection);
+      return;
+    case Connection::State::kConnecting:
+      finish_connect(*connection);
+      return;
+    case Connection::State::kBusy:
+      break;
+  }
+  DirectCall* const call = connection->call;
+  if (call->ended) {
+    return;  // about to be closed
+  }
+  if ((ready.events & sys::kWritable) != 0 && !call->whole_sent() && call->send_error == 0) {
+    send(*connection);
+    if (call->connection != connection || connection->state != Connection::State::kBusy) {
+      return;  // ended, or sent again on another one
+    }
+  }
+  if ((ready.events & (sys::kReadable | sys::kBroken)) != 0) {
+    read(*connection);
+  }
+}
+
+void DirectTransport::read(Connection& connection) {
+  DirectCall& call = *connection.call;
+  alignas(cmsghdr) std::array<char, 64> control;
+  iovec into{buffer_.data(), buffer_.size()};
+  msghdr message{};
+  message.msg_iov = &into;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t n = recvmsg(connection.fd.get(), &message, MSG_DONTWAIT);
+  if (n <= 0) {
+    if (n == 0 || !would_block(errno)) {
+      read_end(connection, n == 0 ? 0 : errno);
+    }
+    return;
+  }
+  const base::Instant read_at = clock_.mono();
+  const base::Instant at = arrival(stamp_of(message), read_at, call);
+  gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
+  bool surplus = false;
+  switch (call.read({buffer_.data(), static_cast<std::size_t>(n)}, at, surplus)) {
+    case DirectCall::Reading::kMore:
+      break;
+    case DirectCall::Reading::kWhole:
+      end(call, at, EndKind::kComplete, {}, call.keeps_alive() && call.whole_sent() && !surplus);
+      break;
+    case DirectCall::Reading::kUnusable:
+      end(call, read_at, EndKind::kClosed, {});
+      break;
+    case DirectCall::Reading::kBad:
+      end(call, read_at, EndKind::kBadReply, words(call, call.problem()));
+      break;
+  }
+}
+
+// FIN (error 0) or a broken connection.
+void DirectTransport::read_end(Connection& connection, int error) {
+  DirectCall& call = *connection.call;
+  const base::Instant now = clock_.mono();
+  if (error == 0) {
+    error = call.send_error;
+  }
+  if (error != 0) {
+    end(call, now, EndKind::kReset, words(call, std::strerror(error)));
+    return;
+  }
+  switch (call.end_of_input()) {
+    case HttpReader::Ending::kWhole:
+      end(call, now, EndKind::kComplete, {});
+      break;
+    case HttpReader::Ending::kNothing:
+      end(call, now, EndKind::kReset, words(call, "closed without a reply"));
+      break;
+    case HttpReader::Ending::kCutHead:
+      end(call, now, EndKind::kReset, words(call, "closed inside the reply's header"));
+      break;
+    case HttpReader::Ending::kCutBody:
+      end(call, now, EndKind::kClosed, words(call, "closed inside the reply's body"));
+      break;
+    case HttpReader::Ending::kBad:
+      end(call, now, EndKind::kBadReply, words(call, call.problem()));
+      break;
+  }
+}
+
+base::Instant DirectTransport::arrival(std::int64_t stamp_wall_ns, base::Instant read_at,
+                                       const DirectCall& call) {
+  base::Instant at{};
+  if (stamp_wall_ns != 0) {
+    if (!stamps_.agrees(read_at, clock_.wall_unix_ns())) {
+      learn_offset(stamps_, clock_);
+    }
+    at = stamps_.map(stamp_wall_ns, read_at);
+  }
+  if (!at.is_set()) {
+    gauges_.reads_unstamped.store(gauges_.reads_unstamped.load(std::memory_order_relaxed) + 1,
+                                  std::memory_order_relaxed);
+    return read_at;
+  }
+  gauges_.read_lag.add(read_at - at);
+  // The two clocks are compared to within microseconds: within a reply time does not go back.
+  return std::max(at, call.last_stamp());
+}
+
+std::string DirectTransport::words(const DirectCall& call, std::string_view what) const {
+  return fmt::format("{}: {}", config_.frontends[call.frontend()].label, what);
+}
+
+// ---- ends
+// ----------------------------------------------------------------------------------------
+
+// For what goes wrong where no result may come from; on_wake delivers it.
+void DirectTransport::end_soon(DirectCall& call, EndKind kind, std::string detail) {
+  call.ended = true;
+  call.end_kind = kind;
+  call.end_detail = std::move(detail);
+  if (call.connection != nullptr) {
+    pool_.close(*call.connection);
+    call.connection = nullptr;
+  }
+  ended_.push_back(&call);
+}
+
+void DirectTransport::forget_waiting(DirectCall& call) {
+  if (call.ended) {
+    std::erase(ended_, &call);
+  }
+  if (call.waits_for_name) {
+    std::erase(waiting_for_name_, &call);
+  }
+}
+
+void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind,
+                          std::string_view detail, bool keeps_connection) {
+  wire::Record& record = call.finish(kind, at, detail);
+  if (call.connection != nullptr) {
+    if (keeps_connection) {
+      pool_.keep(*call.connection, at);
+      while (pool_.open() > kept_max_ && pool_.drop_idle()) {
+      }
+    } else {
+      pool_.close(*call.connection);
+    }
+    call.connection = nullptr;
+  }
+  calls_.remove(call);
+  free_slots_.push_back(call.slot);
+  sink_.on_done(record);
+}
+
+// The sink may start queries that end at once; those wait for the next turn, so that a dead
+// frontend cannot keep this loop for itself.
+void DirectTransport::deliver_ended() {
+  ended_before_.swap(ended_);
+  for (DirectCall* call : ended_before_) {
+    call->ended = false;
+    const std::string detail = std::exchange(call->end_detail, {});
+    end(*call, clock_.mono(), call->end_kind, detail);
+  }
+  ended_before_.clear();
+}
+
+void DirectTransport::expire(base::Instant now) {
+  const base::Duration connecting = config_.target->connect_timeout;
+  while (connecting.ns > 0 && pool_.oldest_connecting() != nullptr &&
+         pool_.oldest_connecting()->since + connecting <= now) {
+    DirectCall& call = *pool_.oldest_connecting()->call;
+    end(call, clock_.mono(), EndKind::kConnectTimeout,
+        words(call, fmt::format("{} ms passed", connecting.ns / 1'000'000)));
+  }
+  const base::Duration whole = config_.target->request_timeout;
+  while (whole.ns > 0 && calls_.oldest() != nullptr &&
+         calls_.oldest()->started_at() + whole <= now) {
+    DirectCall& call = *calls_.oldest();
+    forget_waiting(call);
+    end(call, clock_.mono(), EndKind::kRequestTimeout,
+        words(call, fmt::format("{} ms passed", whole.ns / 1'000'000)));
+  }
+}
+
+void DirectTransport::cancel_all(std::string_view reason) {
+  deliver_ended();
+  for (std::size_t left = calls_.size(); left > 0 && calls_.oldest() != nullptr; --left) {
+    DirectCall& call = *calls_.oldest();
+    forget_waiting(call);
+    end(call, clock_.mono(), EndKind::kCancelled, reason);
+  }
+}
+
+void DirectTransport::on_wake(base::Instant now) {
+  deliver_ended();
+  expire(now);
+  if (probing_ && prober_.next_wake() <= now) {
+    prober_.on_wake(now);
+  }
+  if (warmed_) {
+    go_on_opening(now);
+  }
+}
+
+base::Instant DirectTransport::next_wake() const {
+  if (!ended_.empty()) {
+    return base::Instant{1};
+  }
+  base::Instant next = stock_.next_wake();
+  if (probing_) {
+    next = std::min(next, prober_.next_wake());
+  }
+  const base::Duration connecting = config_.target->connect_timeout;
+  if (connecting.ns > 0 && pool_.oldest_connecting() != nullptr) {
+    next = std::min(next, pool_.oldest_connecting()->since + connecting);
+  }
+  if (calls_.oldest() != nullptr && config_.target->request_timeout.ns > 0) {
+    next = std::min(next, calls_.oldest()->started_at() + config_.target->request_timeout);
+  }
+  return next;
+}
+
+// ---- names and warming
+// ---------------------------------------------------------------------------
+
+void DirectTransport::probe() {
+  if (probing_) {
+    return;
+  }
+  probing_ = true;
+  WarmPlan none;
+  none.connections.assign(config_.frontends.size(), 0);
+  prober_.warm(none);
+}
+
+void DirectTransport::warm(const WarmPlan& plan) {
+  TUTTI_CHECK(!warm_plan_ && !warmed_);
+  warm_plan_ = plan;
+  probe();
+}
+
+void DirectTransport::on_probed(Warmed warmed) {
+  probing_ = false;
+  const base::Instant now = clock_.mono();
+  std::vector<SocketAddress> reachable(shared_.heads.size());
+  for (std::size_t i = 0; i < shared_.heads.size(); ++i) {
+    const Resolved& resolved = prober_.resolved()[i];
+    if (!shared_.heads[i].address.is_set()) {
+      shared_.heads[i].address = resolved.address;
+    }
+    if (warmed.frontends[i].reachable) {
+      reachable[i] = shared_.heads[i].address;
+    }
+  }
+  std::vector<DirectCall*> waiting;
+  waiting.swap(waiting_for_name_);
+  for (DirectCall* call : waiting) {
+    call->waits_for_name = false;
+    const std::size_t frontend = call->frontend();
+    if (shared_.heads[frontend].address.is_set()) {
+      call->record().dns_us = prober_.resolved()[frontend].dns_us;
+      connect(*call, now);
+    } else {
+      end_soon(*call, EndKind::kConnect, warmed.frontends[frontend].error);
+    }
+  }
+  if (warm_plan_) {
+    const base::Duration timeout = config_.target->connect_timeout;
+    stock_.begin(*warm_plan_, reachable, timeout.ns > 0 ? timeout : kConnectTimeoutOfStock, now);
+    warm_plan_.reset();
+    warmed_ = std::move(warmed);
+  }
+}
+
+void DirectTransport::go_on_opening(base::Instant now) {
+  stock_.on_wake(now);
+  if (stock_.opening()) {
+    return;
+  }
+  Warmed warmed = std::move(*warmed_);
+  warmed_.reset();
+  warmed.connections_open = static_cast<std::uint32_t>(stock_.size());
+  sink_.on_warmed(std::move(warmed));
+}
+
+// ---- which one
+// -----------------------------------------------------------------------------------
+
+std::unique_ptr<Transport> make_transport(TransportConfig config, sys::Poller& poller,
+                                          const base::Clock& clock, ExchangeSink& sink,
+                                          LiveGauges& gauges) {
+  const bool tls = std::any_of(config.frontends.begin(), config.frontends.end(),
+                               [](const Frontend& frontend) { return frontend.tls; });
+  if (tls || config.target->way == base::Way::kMulti) {
+    return make_multi_transport(std::move(config), poller, clock, sink, gauges);
+  }
+  return std::make_unique<DirectTransport>(std::move(config), poller, clock, sink, gauges);
+}
+
+}  // namespace tutti::target

@@ -1,0 +1,114 @@
+#pragma once
+
+// DirectTransport: Transport over plain sockets for http frontends, HTTP/1.1 framed here. One
+// sendmsg a request, one recvmsg a wake-up of a socket. Stamps: sent_at right before the first
+// sendmsg; a reply's bytes bear the kernel's receive stamp (SO_TIMESTAMPNS) mapped to the monotonic
+// clock, all events of one read the same one; where the kernel gave none that can be used, the
+// instant of the read, which is counted. The difference of the two goes to the read-lag gauge.
+// Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query.
+// TLS: a worker with any https frontend uses MultiTransport for all (make_transport decides).
+// A query is sent again, once and on a fresh connection, only when a connection that stood before
+// took not one byte of it; whatever else fails is a failure. Owned by one worker thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/target/connection_pool.h"
+#include "agent/target/direct_call.h"
+#include "agent/target/multi_transport.h"
+#include "agent/target/stamp_map.h"
+#include "agent/target/transport.h"
+#include "agent/target/warm_stock.h"
+
+namespace tutti::target {
+
+class DirectTransport final : public Transport {
+ public:
+  DirectTransport(TransportConfig config, sys::Poller& poller, const base::Clock& clock,
+                  ExchangeSink& sink, LiveGauges& gauges);
+  ~DirectTransport() override;
+  DirectTransport(const DirectTransport&) = delete;
+  DirectTransport& operator=(const DirectTransport&) = delete;
+
+  std::size_t room() const override { return capacity_ - calls_.size(); }
+  std::size_t in_flight() const override { return calls_.size(); }
+  void start(const Query& query) override;
+  void on_socket(const sys::Ready& ready) override;
+  void on_wake(base::Instant now) override;
+  base::Instant next_wake() const override;
+  void cancel_all(std::string_view reason) override;
+  void warm(const WarmPlan& plan) override;
+  std::size_t open_connections() const override {
+    return pool_.open() + stock_.size() + prober_.open_connections();
+  }
+
+ private:
+  // Hears from the prober, which is never given a query.
+  class ProbeSink final : public ExchangeSink {
+   public:
+    explicit ProbeSink(DirectTransport& owner) : owner_(owner) {}
+    void on_done(wire::Record&) override {}
+    void on_warmed(Warmed warmed) override { owner_.on_probed(std::move(warmed)); }
+
+   private:
+    DirectTransport& owner_;
+  };
+
+  void attach(DirectCall& call, base::Instant now);
+  void connect(DirectCall& call, base::Instant now);
+  void bind(DirectCall& call, Connection& connection);
+  void finish_connect(Connection& connection);
+  void send(Connection& connection);
+  void fail_send(Connection& connection, int error);
+  void read(Connection& connection);
+  void read_end(Connection& connection, int error);
+  base::Instant arrival(std::int64_t stamp_wall_ns, base::Instant read_at,
+                        const DirectCall& call);
+  std::string words(const DirectCall& call, std::string_view what) const;
+
+  void end_soon(DirectCall& call, EndKind kind, std::string detail);
+  void end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
+           bool keeps_connection = false);
+  void forget_waiting(DirectCall& call);
+  void deliver_ended();
+  void expire(base::Instant now);
+
+  void probe();
+  void on_probed(Warmed warmed);
+  void go_on_opening(base::Instant now);
+
+  TransportConfig config_;
+  sys::Poller& poller_;
+  const base::Clock& clock_;
+  ExchangeSink& sink_;
+  LiveGauges& gauges_;
+  DirectShared shared_;
+  ProbeSink probe_sink_;
+  MultiTransport prober_;
+  ConnectionPool pool_;
+  WarmStock stock_;
+  StampMap stamps_;
+  sys::Fd stamp_switch_;  // keeps the kernel stamping packets before the first connection asks
+
+  std::size_t capacity_;
+  std::size_t kept_max_;  // connections that may stay open
+  std::vector<std::unique_ptr<DirectCall>> slots_;  // made on first use
+  std::vector<std::uint32_t> free_slots_;
+  Chain<DirectCall> calls_;                   // in flight, by start
+  std::vector<DirectCall*> ended_;            // over, not yet delivered
+  std::vector<DirectCall*> ended_before_;     // the ones being delivered
+  std::vector<DirectCall*> waiting_for_name_;
+  std::vector<char> buffer_;  // of every read
+
+  bool probing_ = false;
+  std::optional<WarmPlan> warm_plan_;  // from warm() until the stock begins to open
+  std::optional<Warmed> warmed_;       // from then until it is full
+};
+
+}  // namespace tutti::target

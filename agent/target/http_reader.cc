@@ -1,0 +1,457 @@
+#include "agent/target/http_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace tutti::target {
+namespace {
+
+constexpr std::string_view kHttp1 = "HTTP/1.";
+constexpr std::size_t kStatusLineMin = std::string_view("HTTP/1.1 200").size();
+constexpr std::size_t kContentTypeMax = 256;
+constexpr std::size_t kShownMax = 48;   // of the peer's bytes in a problem
+constexpr std::size_t kHexDigitsMax = 15;  // fits 63 bits
+constexpr int kSwitchingProtocols = 101;
+
+bool blank(char c) { return c == ' ' || c == '\t'; }
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && blank(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && blank(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+bool same(std::string_view a, std::string_view lower) {
+  return a.size() == lower.size() &&
+         std::equal(a.begin(), a.end(), lower.begin(), [](char c, char low) {
+           return c == low || (c >= 'A' && c <= 'Z' && static_cast<char>(c + 32) == low);
+         });
+}
+
+// The peer's bytes in a message: short, and printable.
+std::string shown(std::string_view bytes) {
+  std::string text(bytes.substr(0, kShownMax));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
+  return bytes.size() > kShownMax ? text + "..." : text;
+}
+
+// Calls `take` for every member of a comma-separated list; stops when it says false.
+template <class Take>
+bool each_member(std::string_view list, Take&& take) {
+  while (true) {
+    const std::size_t comma = list.find(',');
+    const std::string_view member = trimmed(list.substr(0, comma));
+    if (!member.empty() && !take(member)) {
+      return false;
+    }
+    if (comma == std::string_view::npos) {
+      return true;
+    }
+    list.remove_prefix(comma + 1);
+  }
+}
+
+int hex_value(char c) {
+  if (digit(c)) {
+    return c - '0';
+  }
+  const char low = static_cast<char>(c | 0x20);
+  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+void HttpReader::start() {
+  kept_.clear();
+  problem_.clear();
+  header_bytes_ = 0;
+  head_left_ = limits_.head_bytes_max;
+  any_byte_ = false;
+  cr_seen_ = false;
+  keeps_alive_ = false;
+  state_ = State::kStatusLine;
+  begin_head();
+}
+
+void HttpReader::begin_head() {
+  content_type_.clear();
+  content_length_ = -1;
+  status_ = 0;
+  last_field_ = Field::kNone;
+  http_1_0_ = chunked_ = says_close_ = says_keep_alive_ = false;
+}
+
+HttpReader::Found HttpReader::bad(std::string problem) {
+  problem_ = std::move(problem);
+  state_ = State::kBad;
+  return Found::kBad;
+}
+
+HttpReader::Found HttpReader::next(std::string_view& bytes, std::string_view& body) {
+  any_byte_ = any_byte_ || !bytes.empty();
+  while (true) {
+    Found found = Found::kMore;
+    switch (state_) {
+      case State::kChunkData:
+        return take_span(bytes, body, State::kChunkEnd);
+      case State::kChunkEnd:
+        found = read_chunk_end(bytes);
+        break;
+      case State::kChunkSize:
+        found = read_chunk_line(bytes);
+        break;
+      case State::kStatusLine:
+      case State::kField:
+      case State::kTrailer:
+        found = read_line(bytes);
+        break;
+      case State::kCounted:
+        return take_span(bytes, body, State::kDone);
+      case State::kUntilClose:
+        body = std::exchange(bytes, {});
+        return body.empty() ? Found::kMore : Found::kBody;
+      case State::kDone:
+        return Found::kDone;
+      case State::kBad:
+        return Found::kBad;
+    }
+    if (found != Found::kMore || bytes.empty()) {
+      // A step that took the last byte may have ended the reply.
+      return found == Found::kMore && state_ == State::kDone ? Found::kDone : found;
+    }
+  }
+}
+
+HttpReader::Found HttpReader::take_span(std::string_view& bytes, std::string_view& body,
+                                        State after) {
+  body = bytes.substr(0, left_);
+  bytes.remove_prefix(body.size());
+  left_ -= body.size();
+  if (left_ == 0) {
+    state_ = after;
+  }
+  return body.empty() ? Found::kMore : Found::kBody;
+}
+
+HttpReader::Ending HttpReader::finish() {
+  switch (state_) {
+    case State::kDone:
+      return Ending::kWhole;
+    case State::kUntilClose:
+      state_ = State::kDone;
+      return Ending::kWhole;
+    case State::kBad:
+      return Ending::kBad;
+    case State::kStatusLine:
+    case State::kField:
+      return any_byte_ ? Ending::kCutHead : Ending::kNothing;
+    default:
+      return Ending::kCutBody;
+  }
+}
+
+// ---- lines
+// ---------------------------------------------------------------------------------------
+
+// A line without its end. `bytes_max` counts what comes before the LF. A whole line stays a view
+// into `bytes`; a cut one is put together in kept_, which the next call empties.
+HttpReader::Line HttpReader::take_line(std::string_view& bytes, std::size_t bytes_max,
+                                       std::string_view& line) {
+  const void* hit = bytes.empty() ? nullptr : std::memchr(bytes.data(), '\n', bytes.size());
+  const std::size_t size =
+      hit == nullptr ? bytes.size()
+                     : static_cast<std::size_t>(static_cast<const char*>(hit) - bytes.data());
+  if (kept_.size() + size > bytes_max) {
+    return Line::kTooLong;
+  }
+  if (hit == nullptr) {
+    kept_.append(bytes);
+    bytes = {};
+    return Line::kPart;
+  }
+  line = bytes.substr(0, size);
+  bytes.remove_prefix(size + 1);
+  if (!kept_.empty()) {
+    kept_.append(line);
+    line = kept_;
+  }
+  return Line::kWhole;
+}
+
+namespace {
+
+std::string_view without_cr(std::string_view line) {
+  return !line.empty() && line.back() == '\r' ? line.substr(0, line.size() - 1) : line;
+}
+
+}  // namespace
+
+// Seen as the bytes come, so that a peer that speaks something else is not waited for.
+bool HttpReader::prefix_fits(std::string_view part) {
+  const std::size_t size = std::min(part.size(), kHttp1.size());
+  const auto [at, want] = std::mismatch(part.begin(), part.begin() + size, kHttp1.begin());
+  if (want == kHttp1.begin() + size) {
+    return true;
+  }
+  bad(fmt::format("byte {} of the reply is 0x{:02x}, where \"HTTP/1.\" has 0x{:02x}",
+                  at - part.begin(), static_cast<unsigned char>(*at),
+                  static_cast<unsigned char>(*want)));
+  return false;
+}
+
+HttpReader::Found HttpReader::read_line(std::string_view& bytes) {
+  if (state_ == State::kStatusLine && kept_.size() < kHttp1.size()) {
+    std::string_view part = bytes.substr(0, bytes.find('\n'));
+    if (!kept_.empty()) {
+      const std::size_t had = kept_.size();
+      kept_.append(part.substr(0, kHttp1.size() - had));
+      const bool fits = prefix_fits(kept_);
+      kept_.resize(had);
+      part = {};
+      if (!fits) {
+        return Found::kBad;
+      }
+    }
+    if (!prefix_fits(part)) {
+      return Found::kBad;
+    }
+  }
+  std::string_view line;
+  const std::size_t bytes_max = std::min(limits_.line_bytes_max, head_left_);
+  switch (take_line(bytes, bytes_max, line)) {
+    case Line::kPart:
+      return Found::kMore;
+    case Line::kTooLong:
+      return bad(bytes_max == limits_.line_bytes_max
+                     ? fmt::format("a header line is longer than {} bytes", bytes_max)
+                     : fmt::format("the header is larger than {} bytes", limits_.head_bytes_max));
+    case Line::kWhole:
+      break;
+  }
+  const std::size_t line_bytes = line.size() + 1;
+  head_left_ -= line.size();
+  line = without_cr(line);
+  // The blank line after the last chunk is framing, not header.
+  header_bytes_ += state_ == State::kTrailer && line.empty() ? 0 : line_bytes;
+  bool good = true;
+  Found found = Found::kMore;
+  if (state_ == State::kStatusLine) {
+    good = read_status_line(line);
+  } else if (line.empty()) {
+    found = end_head();
+  } else if (state_ == State::kField) {
+    good = read_field(line);
+  }
+  kept_.clear();
+  return good ? found : Found::kBad;
+}
+
+bool HttpReader::read_status_line(std::string_view line) {
+  const auto at = [line](std::size_t i) { return line[i]; };
+  if (line.size() < kStatusLineMin || !digit(at(7)) || at(8) != ' ' || !digit(at(9)) ||
+      !digit(at(10)) || !digit(at(11)) || (line.size() > kStatusLineMin && at(12) != ' ')) {
+    bad(fmt::format("the status line \"{}\" is not \"HTTP/1.x NNN reason\"", shown(line)));
+    return false;
+  }
+  http_1_0_ = at(7) == '0';
+  status_ = (at(9) - '0') * 100 + (at(10) - '0') * 10 + (at(11) - '0');
+  if (status_ < 100) {
+    bad(fmt::format("the status {} is not one", status_));
+    return false;
+  }
+  state_ = State::kField;
+  return true;
+}
+
+bool HttpReader::read_field(std::string_view line) {
+  if (blank(line.front())) {
+    if (last_field_ == Field::kOther) {
+      return true;  // goes on a field that is not read
+    }
+    bad(fmt::format("a folded header line \"{}\" {}", shown(line),
+                    last_field_ == Field::kNone ? "follows no field"
+                                                : "goes on a field that decides the framing"));
+    return false;
+  }
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || colon == 0 || blank(line[colon - 1])) {
+    bad(fmt::format("the header line \"{}\" is not \"name: value\"", shown(line)));
+    return false;
+  }
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = trimmed(line.substr(colon + 1));
+  last_field_ = Field::kOurs;
+  switch (name.size()) {
+    case 10:
+      if (same(name, "connection")) {
+        read_connection(value);
+        return true;
+      }
+      break;
+    case 12:
+      if (same(name, "content-type")) {
+        content_type_.assign(value.substr(0, kContentTypeMax));
+        return true;
+      }
+      break;
+    case 14:
+      if (same(name, "content-length")) {
+        return read_content_length(value);
+      }
+      break;
+    case 17:
+      if (same(name, "transfer-encoding")) {
+        return read_transfer_encoding(value);
+      }
+      break;
+    default:
+      break;
+  }
+  last_field_ = Field::kOther;
+  return true;
+}
+
+bool HttpReader::read_content_length(std::string_view value) {
+  std::int64_t length = -1;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, length);
+  if (error != std::errc{} || stop != end || length < 0 || !digit(value.front())) {
+    bad(fmt::format("Content-Length \"{}\" is not a length", shown(value)));
+    return false;
+  }
+  if (content_length_ >= 0 && content_length_ != length) {
+    bad(fmt::format("two Content-Length: {} and {}", content_length_, length));
+    return false;
+  }
+  content_length_ = length;
+  return true;
+}
+
+bool HttpReader::read_transfer_encoding(std::string_view value) {
+  const bool good = each_member(value, [this](std::string_view coding) {
+    const bool is_chunked = same(coding, "chunked");
+    if ((!is_chunked && !same(coding, "identity")) || chunked_) {
+      return false;
+    }
+    chunked_ = is_chunked;
+    return true;
+  });
+  if (!good) {
+    bad(fmt::format("Transfer-Encoding \"{}\" is not understood; chunked is", shown(value)));
+  }
+  return good;
+}
+
+void HttpReader::read_connection(std::string_view value) {
+  each_member(value, [this](std::string_view option) {
+    says_close_ = says_close_ || same(option, "close");
+    says_keep_alive_ = says_keep_alive_ || same(option, "keep-alive");
+    return true;
+  });
+}
+
+// The blank line: of an interim reply, of the header, or of the trailers.
+HttpReader::Found HttpReader::end_head() {
+  if (state_ == State::kTrailer) {
+    state_ = State::kDone;
+    return Found::kDone;
+  }
+  if (status_ < 200 && status_ != kSwitchingProtocols) {
+    state_ = State::kStatusLine;
+    begin_head();
+    return Found::kMore;
+  }
+  const bool bodiless = status_ < 200 || status_ == 204 || status_ == 304;
+  const bool stays = !says_close_ && (!http_1_0_ || says_keep_alive_);
+  keeps_alive_ = stays && status_ != kSwitchingProtocols;
+  if (bodiless) {
+    state_ = State::kDone;
+  } else if (chunked_) {
+    // Both lengths: the chunks count, and the connection is not trusted any further.
+    keeps_alive_ = keeps_alive_ && content_length_ < 0;
+    state_ = State::kChunkSize;
+  } else if (content_length_ >= 0) {
+    left_ = static_cast<std::uint64_t>(content_length_);
+    state_ = left_ == 0 ? State::kDone : State::kCounted;
+  } else {
+    keeps_alive_ = false;
+    state_ = State::kUntilClose;
+  }
+  return Found::kHead;
+}
+
+// ---- chunks
+// --------------------------------------------------------------------------------------
+
+HttpReader::Found HttpReader::read_chunk_line(std::string_view& bytes) {
+  std::string_view line;
+  switch (take_line(bytes, limits_.chunk_line_bytes_max, line)) {
+    case Line::kPart:
+      return Found::kMore;
+    case Line::kTooLong:
+      return bad(fmt::format("a chunk's size line is longer than {} bytes",
+                             limits_.chunk_line_bytes_max));
+    case Line::kWhole:
+      break;
+  }
+  const bool good = read_chunk_size(without_cr(line));
+  kept_.clear();
+  return good ? Found::kMore : Found::kBad;
+}
+
+bool HttpReader::read_chunk_size(std::string_view line) {
+  std::uint64_t size = 0;
+  std::size_t digits = 0;      // without leading zeros
+  std::size_t at = 0;
+  for (int value = 0; at < line.size() && (value = hex_value(line[at])) >= 0; ++at) {
+    size = size << 4 | static_cast<unsigned>(value);
+    digits += size != 0 ? 1U : 0U;
+    if (digits > kHexDigitsMax) {
+      bad(fmt::format("the chunk size \"{}\" is too large", shown(line)));
+      return false;
+    }
+  }
+  const std::string_view rest = line.substr(at);
+  const std::string_view extension = trimmed(rest);
+  if (at == 0 || (!extension.empty() && extension.front() != ';')) {
+    bad(fmt::format("\"{}\" is not a chunk size", shown(line)));
+    return false;
+  }
+  left_ = size;
+  state_ = size == 0 ? State::kTrailer : State::kChunkData;
+  return true;
+}
+
+HttpReader::Found HttpReader::read_chunk_end(std::string_view& bytes) {
+  if (bytes.empty()) {
+    return Found::kMore;
+  }
+  if (!cr_seen_ && bytes.front() == '\r') {
+    cr_seen_ = true;
+    bytes.remove_prefix(1);
+    if (bytes.empty()) {
+      return Found::kMore;
+    }
+  }
+  if (bytes.front() != '\n') {
+    return bad(fmt::format("0x{:02x} where a chunk's line end should be: its data is longer than "
+                           "its size says",
+                           static_cast<unsigned char>(bytes.front())));
+  }
+  bytes.remove_prefix(1);
+  cr_seen_ = false;
+  state_ = State::kChunkSize;
+  return Found::kMore;
+}
+
+}  // namespace tutti::target

@@ -1,0 +1,87 @@
+#include "agent/target/request_head.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <netinet/in.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "common/base/check.h"
+
+namespace tutti::target {
+namespace {
+
+struct UrlFree {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+
+std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url, what, &text, flags) != CURLUE_OK) {
+    return {};
+  }
+  std::string copy = text;
+  curl_free(text);
+  return copy;
+}
+
+template <class Address>
+void keep(SocketAddress& to, const Address& address) {
+  std::memcpy(&to.storage, &address, sizeof address);
+  to.length = sizeof address;
+}
+
+SocketAddress literal_address(std::string host, const std::string& port) {
+  SocketAddress found;
+  const auto port_number = htons(static_cast<std::uint16_t>(std::atoi(port.c_str())));
+  sockaddr_in v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = port_number;
+    keep(found, v4);
+    return found;
+  }
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+    sockaddr_in6 v6{};
+    if (inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
+      v6.sin6_family = AF_INET6;
+      v6.sin6_port = port_number;
+      keep(found, v6);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target) {
+  const std::unique_ptr<CURLU, UrlFree> url(curl_url());
+  TUTTI_CHECK(curl_url_set(url.get(), CURLUPART_URL, frontend.url.c_str(), 0) == CURLUE_OK);
+  const std::string host = part(url.get(), CURLUPART_HOST);
+  const std::string port = part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  const std::string query = part(url.get(), CURLUPART_QUERY);
+  RequestHead head;
+  std::string& text = head.text;
+  text = "POST " + part(url.get(), CURLUPART_PATH);
+  if (!query.empty()) {
+    text += "?" + query;
+  }
+  text += " HTTP/1.1\r\nHost: " + host;
+  if (port != (frontend.tls ? "443" : "80")) {
+    text += ":" + port;
+  }
+  text += "\r\n";
+  for (const auto& header : target.headers) {
+    text += header.name + (header.value.empty() ? ":" : ": ") + header.value + "\r\n";
+  }
+  text += "Content-Length: ";
+  TUTTI_CHECK(text.size() + 4 == frontend.head_bytes);  // the digits and two line ends follow
+  head.address = literal_address(host, port);
+  return head;
+}
+
+}  // namespace tutti::target

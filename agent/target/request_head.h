@@ -1,0 +1,23 @@
+#pragma once
+
+// RequestHead: what every request to one frontend begins with, rendered once: request line, Host,
+// the configured headers in their order, and "Content-Length: " for the length to follow. Byte for
+// byte what MultiTransport has curl send. Also the frontend's address when its URL spells one.
+
+#include <string>
+
+#include "agent/target/frontend.h"
+#include "agent/target/warm_stock.h"
+#include "common/wire/messages.h"
+
+namespace tutti::target {
+
+struct RequestHead {
+  std::string text;
+  SocketAddress address{};  // unset: the host is a name
+};
+
+// `frontend` is one of parse_frontends(target).
+RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target);
+
+}  // namespace tutti::target

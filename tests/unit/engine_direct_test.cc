@@ -1,0 +1,367 @@
+// What only the direct way promises: bytes on a plain socket, connections that end in every way,
+// and the kernel's receive stamps.
+
+#include <unistd.h>
+
+#include "agent/target/transport.h"
+#include "tests/support/raw_peer.h"
+#include "tests/unit/engine_rig.h"
+
+namespace tutti::drive {
+namespace {
+
+using support::RawPeer;
+using support::ScriptedRequest;
+using support::ScriptedServer;
+using testing::HasSubstr;
+using wire::Failure;
+
+const std::string kAnswer = support::json_reply(support::chat_json("x"));
+const std::string kRequestEnd = "\"p\"}";  // of every row's body
+
+constexpr std::size_t kHalf = 4'000'000;  // of a body just below the largest
+
+// One body in a set of its own.
+class OneBody {
+ public:
+  explicit OneBody(const std::string& body)
+      : file_(fmt::format("/tmp/tutti-one-body-{}", getpid())) {
+    auto writer = data::BodySetWriter::create(file_);
+    EXPECT_TRUE(writer->add(body, 6));
+    EXPECT_TRUE(writer->finish());
+    bodies_ = std::move(*data::BodySet::open(file_));
+  }
+  OneBody(const OneBody&) = delete;
+  OneBody& operator=(const OneBody&) = delete;
+  ~OneBody() { std::filesystem::remove(file_); }
+  const data::BodySet* set() const { return &bodies_; }
+
+ private:
+  std::string file_;
+  data::BodySet bodies_;
+};
+
+TEST(EngineDirect, ALargeBodyGoesOutInManyWritesAndArrivesWhole) {
+  const std::string half(kHalf, 'x');
+  const OneBody bodies("{\"p\":\"" + half + half + kRequestEnd);
+  std::string got;
+  const RawPeer peer(
+      [&got](int fd, std::size_t) {
+        std::this_thread::sleep_for(30ms);  // the socket is full by now
+        got = RawPeer::read_until(fd, kRequestEnd);
+        RawPeer::write_all(fd, kAnswer);
+        RawPeer::read_until(fd, "never");
+      },
+      16'384);
+  EngineRig rig({peer.url()}, false);
+  rig.config.bodies = bodies.set();
+  auto command = EngineRig::commands(0, 1);
+  command[0].salted = true;
+  command[0].salt = 0x1234;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  ASSERT_EQ(rig.engine().issue(0, command), 1U);
+  ASSERT_TRUE(rig.pump_records(1));
+  EXPECT_EQ(rig.records[0].outcome, wire::Outcome::kOk) << rig.records[0].error_message;
+  EXPECT_EQ(rig.records[0].bytes_up, got.size());
+  const std::size_t salt = got.find("[0000000000001234] ");
+  ASSERT_NE(salt, std::string::npos);
+  const std::string body = got.substr(got.find("\r\n\r\n") + 4);
+  EXPECT_EQ(body.size(), 2 * kHalf + 6 + kRequestEnd.size() + 19);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(body.begin(), body.end(), 'x')), 2 * kHalf);
+  rig.engine().stop();
+}
+
+TEST(EngineDirect, AnAnswerDuringTheUploadIsTheAnswer) {
+  const OneBody bodies("{\"p\":\"" + std::string(2 * kHalf, 'x') + kRequestEnd);
+  const RawPeer peer(
+      [](int fd, std::size_t) {
+        RawPeer::read_until(fd, "\r\n\r\n");
+        RawPeer::write_all(fd, "HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nwow!");
+        std::this_thread::sleep_for(50ms);
+      },
+      16'384);
+  EngineRig rig({peer.url()}, false);
+  rig.config.bodies = bodies.set();
+  for (base::Seq seq = 0; seq < 3; ++seq) {
+    rig.arm(base::Pacing::kClosedLoop, 1);
+    auto command = EngineRig::commands(seq, 1);
+    command[0].sample = 0;
+    ASSERT_EQ(rig.engine().issue(0, command), 1U);
+    ASSERT_TRUE(rig.pump_records(seq + 1));
+    EXPECT_EQ(rig.records[seq].http_status, 413) << rig.records[seq].error_message;
+    EXPECT_THAT(rig.records[seq].error_message, HasSubstr("wow!"));
+    EXPECT_FALSE(rig.records[seq].connection_reused);  // half a request lies in it
+  }
+  rig.engine().stop();
+}
+
+TEST(EngineDirect, AKeptConnectionThatTookTheRequestAndClosedIsAFailure) {
+  ScriptedServer server([](const ScriptedRequest& request) {
+    return request.on_connection == 0 ? support::stream_script({"a"})
+                                      : support::Script{support::close_now()};
+  });
+  EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kDirect;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(2);
+  ASSERT_TRUE(rig.pump_records(2));
+  EXPECT_EQ(rig.records[1].failure, Failure::kReset);
+  EXPECT_THAT(rig.records[1].error_message, HasSubstr("without a reply"));
+  EXPECT_TRUE(rig.records[1].connection_reused);
+  EXPECT_FALSE(rig.records[1].resent);
+  EXPECT_EQ(server.requests(), 2U);  // the server worked on it: it is not asked to do so again
+}
+
+// The server closes right after its answer, a little later each time, into the client's next
+// request. Whatever wins, no query reaches the server twice and none is lost.
+TEST(EngineDirect, TheKeepAliveRaceNeverDoublesAQuery) {
+  ScriptedServer server([](const ScriptedRequest& request) {
+    auto script = support::stream_script({"a"});
+    script.push_back(support::pause_for(std::chrono::microseconds(request.number * 3 % 150)));
+    script.push_back(request.number % 2 == 0 ? support::close_now() : support::reset_now());
+    return script;
+  });
+  EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kDirect;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(EngineRig::kRows - 1);
+  ASSERT_TRUE(rig.pump_records(EngineRig::kRows - 1));
+  std::size_t good = 0;
+  for (const auto& record : rig.records) {
+    good += record.outcome == wire::Outcome::kOk ? 1U : 0U;
+    EXPECT_TRUE(record.outcome == wire::Outcome::kOk || record.failure == Failure::kReset)
+        << record.error_message;
+  }
+  EXPECT_GT(good, 0U);
+  std::set<std::string> bodies;
+  for (const auto& request : server.seen()) {
+    EXPECT_TRUE(bodies.insert(request.body).second) << request.body;
+  }
+}
+
+TEST(EngineDirect, APeerThatClosesAfterItsAnswerCostsNoQuery) {
+  std::atomic<int> how{0};
+  const RawPeer peer([&how](int fd, std::size_t) {
+    RawPeer::read_until(fd, kRequestEnd);
+    switch (how++ % 4) {
+      case 0:  // a legal answer, then the end of it all
+        RawPeer::write_all(fd, kAnswer);
+        break;
+      case 1:  // half of it
+        RawPeer::write_all(fd, kAnswer);
+        shutdown(fd, SHUT_WR);
+        RawPeer::read_until(fd, "never");
+        break;
+      case 2:  // more than was asked for
+        RawPeer::write_all(fd, kAnswer + "HTTP/1.1 200 OK\r\n");
+        RawPeer::read_until(fd, "never");
+        break;
+      default:  // the same, late
+        RawPeer::write_all(fd, kAnswer);
+        std::this_thread::sleep_for(10ms);
+        RawPeer::write_all(fd, "\r\n");
+        RawPeer::read_until(fd, "never");
+    }
+  });
+  EngineRig rig({peer.url()}, false);
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  for (base::Seq seq = 0; seq < 8; ++seq) {
+    rig.issue(1, seq);
+    ASSERT_TRUE(rig.pump_records(seq + 1));
+    EXPECT_EQ(rig.records[seq].outcome, wire::Outcome::kOk) << rig.records[seq].error_message;
+    EXPECT_FALSE(rig.records[seq].connection_reused);
+    EXPECT_FALSE(rig.records[seq].resent);
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(peer.connections(), 8U);
+  rig.engine().stop();
+}
+
+TEST(EngineDirect, EveryCutEndSaysWhere) {
+  const std::pair<const char*, const char*> cuts[] = {
+      {"", "without a reply"},
+      {"HTTP/1.1 200 OK\r\nContent-", "inside the reply's header"},
+      {"HTTP/1.1 100 Continue\r\n\r\n", "inside the reply's header"},
+      {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", "inside the reply's body"},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:", "inside the reply's body"},
+  };
+  for (const auto& [bytes, says] : cuts) {
+    const std::string answer = bytes;
+    const RawPeer peer([&answer](int fd, std::size_t) {
+      RawPeer::read_until(fd, kRequestEnd);
+      RawPeer::write_all(fd, answer);
+    });
+    EngineRig rig({peer.url()});
+    const wire::Record record = rig.one();
+    EXPECT_EQ(record.failure, Failure::kReset);
+    EXPECT_THAT(record.error_message, HasSubstr(says));
+    rig.engine().stop();
+  }
+}
+
+TEST(EngineDirect, WhatIsNotHttpIsShownAndEndsAtOnce) {
+  const RawPeer peer([](int fd, std::size_t) {
+    RawPeer::read_until(fd, kRequestEnd);
+    RawPeer::write_all(fd, "S");  // no line end, no close
+    RawPeer::read_until(fd, "never");
+  });
+  EngineRig rig({peer.url()});
+  const wire::Record record = rig.one();
+  EXPECT_EQ(record.failure, Failure::kBadReply);
+  EXPECT_THAT(record.error_message, HasSubstr("byte 0 of the reply is 0x53"));
+  rig.engine().stop();
+}
+
+TEST(EngineDirect, AHundredContinueAndTrailersAreRead) {
+  ScriptedServer server([](const ScriptedRequest&) {
+    return support::Script{
+        support::send_bytes("HTTP/1.1 100 Continue\r\n\r\n"),
+        support::send_bytes(support::stream_head()),
+        support::send_bytes(
+            support::http_chunk(support::content_event("a") + support::finish_events())),
+        support::send_bytes("0\r\nServer-Timing: 1\r\n"), support::pause_for(10ms),
+        support::send_bytes("\r\n")};
+  });
+  EngineRig rig({server.url()});
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(2);
+  ASSERT_TRUE(rig.pump_records(2));
+  EXPECT_EQ(rig.records[0].outcome, wire::Outcome::kOk) << rig.records[0].error_message;
+  EXPECT_GT(rig.records[0].done_at - rig.records[0].last_token_at, Duration::millis(9));
+  EXPECT_TRUE(rig.records[1].connection_reused);
+}
+
+TEST(EngineDirect, ANameIsLookedUpByTheFirstQueryAndTheRestWaitForIt) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({fmt::format("http://localhost:{}/v1/chat/completions", server.port())});
+  rig.config.target.way = base::Way::kDirect;
+  rig.config.slots = 4;
+  rig.arm(base::Pacing::kClosedLoop, 4);
+  rig.issue(12);
+  ASSERT_TRUE(rig.pump_records(12));
+  std::size_t looked_up = 0;
+  for (const auto& record : rig.records) {
+    EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
+    looked_up += record.dns_us > 0 ? 1U : 0U;
+  }
+  EXPECT_EQ(looked_up, 4U);
+  EXPECT_EQ(server.connections(), 5U);  // the probe's and four
+  EXPECT_THAT(server.seen().at(0).head, HasSubstr(fmt::format("Host: localhost:{}\r\n", server.port())));
+}
+
+TEST(EngineDirect, QueriesThatWaitForANameCanTimeOutAndBeCancelled) {
+  EngineRig rig({"http://no-such-host.invalid:80/x"});
+  rig.config.slots = 64;
+  rig.config.target.request_timeout = Duration::nanos(1);
+  rig.arm(base::Pacing::kBurst, 64);
+  rig.issue(64);
+  ASSERT_TRUE(rig.pump_records(64));
+  rig.issue(32, 64);
+  rig.engine().abort("enough");
+  ASSERT_TRUE(rig.pump([&] { return rig.engine().outstanding(0) == 0; }));
+}
+
+// ---- stamps
+// --------------------------------------------------------------------------------------
+
+class Sink final : public target::ExchangeSink {
+ public:
+  void on_done(wire::Record& record) override { records.push_back(record); }
+  void on_warmed(target::Warmed) override {}
+  std::vector<wire::Record> records;
+};
+
+// The worker comes to its socket late; the record says when the bytes came.
+TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
+  ScriptedServer server([](const ScriptedRequest&) {
+    return support::Script{
+        support::send_bytes(support::stream_head()),
+        support::send_bytes(support::http_chunk(support::content_event("a"))),
+        support::pause_for(150ms),
+        support::send_bytes(support::http_chunk(support::content_event("b")) +
+                            support::http_chunk(support::finish_events()) + support::last_chunk())};
+  });
+  EngineRig rig({server.url()});
+  rig.config.target.stamp_every_chunk = true;
+  const base::SystemClock clock;
+  sys::Poller poller(16);
+  Sink sink;
+  const auto gauges = std::make_unique<target::LiveGauges>();
+  target::TransportConfig config;
+  config.target = &rig.config.target;
+  config.bodies = rig.config.bodies;
+  config.frontends = *target::parse_frontends(rig.config.target);
+  rig.config.target.way = base::Way::kDirect;
+  const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
+  target::Query query;
+  query.issued_at = query.due_at = clock.mono();
+  transport->start(query);
+  std::vector<Instant> read_at;
+  const auto until = clock.mono() + Duration::seconds(10);
+  while (sink.records.empty() && clock.mono() < until) {
+    const auto events = poller.wait(1000);
+    const bool connected = !events.empty() && (events[0].events & sys::kReadable) != 0;
+    if (connected) {
+      std::this_thread::sleep_for(40ms);  // busy with something else
+      read_at.push_back(clock.mono());
+    }
+    for (const auto& event : events) {
+      transport->on_socket(event);
+    }
+  }
+  ASSERT_EQ(sink.records.size(), 1U);
+  const wire::Record& record = sink.records[0];
+  EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
+  ASSERT_EQ(record.chunk_at.size(), 1U);
+  ASSERT_GE(read_at.size(), 2U);
+  EXPECT_LE(record.sent_at, record.first_byte_at);
+  EXPECT_LE(record.first_byte_at, record.first_token_at);
+  EXPECT_LE(record.first_token_at, record.chunk_at[0]);
+  EXPECT_LE(record.chunk_at[0], record.done_at);
+  if (gauges->reads_unstamped.load() > 0) {
+    GTEST_SKIP() << "this kernel gives no receive stamps";
+  }
+  EXPECT_LE(record.first_byte_at, read_at.front() - Duration::millis(35));
+  EXPECT_LE(record.done_at, read_at.back() - Duration::millis(35));
+}
+
+TEST(EngineDirect, ReadLagIsAGaugeAndEveryReadHadItsStamp) {
+  ScriptedServer server(streams({"a", "b", "c"}, 1ms));
+  EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kDirect;
+  rig.config.slots = 4;
+  rig.config.target.stamp_every_chunk = true;
+  rig.arm(base::Pacing::kClosedLoop, 4);
+  rig.issue(80);
+  ASSERT_TRUE(rig.pump_records(80));
+  for (const auto& record : rig.records) {
+    EXPECT_LE(record.sent_at, record.first_byte_at);
+    EXPECT_LE(record.first_byte_at, record.first_token_at);
+    Instant before = record.first_token_at;
+    for (const Instant at : record.chunk_at) {
+      EXPECT_GE(at, before);
+      before = at;
+    }
+    EXPECT_GE(record.done_at, before);
+  }
+  const wire::Health health = rig.engine().progress(rig.clock.mono()).health;
+  if (health.reads_unstamped > 0) {
+    GTEST_SKIP() << "this kernel gave " << health.reads_unstamped << " reads no receive stamp";
+  }
+  EXPECT_GT(health.read_lag_p50.ns, 0);
+  EXPECT_GE(health.read_lag_p99, health.read_lag_p50);
+  EXPECT_EQ(rig.engine().progress(rig.clock.mono()).health.read_lag_p99.ns, 0);  // an interval's
+}
+
+TEST(EngineDirect, MultiHasNoReadLag) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kMulti;
+  rig.one();
+  const wire::Health health = rig.engine().progress(rig.clock.mono()).health;
+  EXPECT_EQ(health.read_lag_p99.ns, 0);
+  EXPECT_EQ(health.reads_unstamped, 0U);
+}
+
+}  // namespace
+}  // namespace tutti::drive

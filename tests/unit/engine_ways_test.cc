@@ -1,0 +1,212 @@
+// Both ways onto the wire tell the same story: every script of a server gives the same record, but
+// for stamps, connection times and the transport's own words.
+
+#include "tests/unit/engine_rig.h"
+
+namespace tutti::drive {
+namespace {
+
+using support::Script;
+using support::ScriptedRequest;
+using support::ScriptedServer;
+using support::send_bytes;
+
+struct Told {
+  std::vector<wire::Record> records;
+  std::vector<std::string> heads;
+  std::size_t connections = 0;
+};
+
+Told run(base::Way way, const Script& script, bool streaming, std::size_t queries) {
+  // Not the ScriptedServer's port but its bytes are compared, so Host is cut out.
+  ScriptedServer server([&script](const ScriptedRequest&) { return script; });
+  EngineRig rig({server.url()}, streaming);
+  rig.config.target.way = way;
+  rig.config.target.stamp_every_chunk = true;
+  rig.config.target.request_timeout = Duration::millis(400);
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(queries);
+  EXPECT_TRUE(rig.pump_records(queries));
+  Told told;
+  told.records = rig.records;
+  for (const auto& request : server.seen()) {
+    std::string head = request.head;
+    const std::size_t host = head.find("Host:");
+    told.heads.push_back(head.erase(host, head.find("\r\n", host) - host));
+  }
+  told.connections = server.connections();
+  rig.engine().stop();
+  return told;
+}
+
+// Which stamps there are, not when.
+wire::Record without_times(wire::Record record) {
+  for (Instant* at : {&record.due_at, &record.issued_at, &record.sent_at, &record.first_byte_at,
+                      &record.first_token_at, &record.last_token_at, &record.done_at}) {
+    at->ns = at->is_set() ? 1 : 0;
+  }
+  for (Instant& at : record.chunk_at) {
+    at.ns = 1;
+  }
+  record.dns_us = record.connect_us = record.tls_us = 0;
+  // The port differs.
+  record.bytes_up = 0;
+  return record;
+}
+
+void expect_same(const wire::Record& direct, const wire::Record& multi, const std::string& name) {
+  const wire::Record a = without_times(direct);
+  wire::Record b = without_times(multi);
+  EXPECT_EQ(a.failure, b.failure) << name << ": " << a.error_message << " | " << b.error_message;
+  EXPECT_EQ(a.outcome, b.outcome) << name;
+  EXPECT_EQ(a.http_status, b.http_status) << name;
+  EXPECT_EQ(a.content_events, b.content_events) << name;
+  EXPECT_EQ(a.bytes_down, b.bytes_down) << name;
+  EXPECT_EQ(a.output, b.output) << name;
+  b.error_message = a.error_message;  // the transport's own words
+  if (a.failure == wire::Failure::kBadReply && a.http_status == 0) {
+    b.first_byte_at = a.first_byte_at;  // libcurl tells of header lines only, not of other bytes
+  }
+  EXPECT_EQ(a, b) << name;
+}
+
+struct Case {
+  const char* name;
+  Script script;
+  bool streaming = true;
+};
+
+Script bytes(const std::string& all) { return {send_bytes(all)}; }
+
+Script byte_by_byte(const std::string& all) {
+  Script script;
+  for (const char c : all) {
+    script.push_back(send_bytes(std::string(1, c)));
+  }
+  return script;
+}
+
+std::string stream_of(const std::vector<std::string>& words) {
+  std::string all;
+  for (const auto& step : support::stream_script(words)) {
+    all += step.bytes;
+  }
+  return all;
+}
+
+Script then(Script script, support::Step step) {
+  script.push_back(support::pause_for(5ms));
+  script.push_back(std::move(step));
+  return script;
+}
+
+std::vector<Case> cases() {
+  const std::string stream = stream_of({"one", " two", " three"});
+  const std::string event = support::http_chunk(support::content_event("part"));
+  const std::string json = support::json_reply(support::chat_json("hi"));
+  const std::string close_head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+  const std::string error =
+      "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n";
+  return {
+      {"stream", bytes(stream)},
+      {"stream byte by byte", byte_by_byte(stream)},
+      {"stream then close", then(bytes(stream), support::close_now())},
+      {"stream then reset", then(bytes(stream), support::reset_now())},
+      {"events in one chunk",
+       bytes(support::stream_head() +
+             support::http_chunk(support::content_event("a") + support::content_event("b") +
+                                 support::finish_events()) +
+             support::last_chunk())},
+      {"json", bytes(json), false},
+      {"json byte by byte", byte_by_byte(json), false},
+      {"json to a stream's question", bytes(json)},
+      {"status 503", bytes(support::json_reply("{\"error\":\"busy\"}", 503))},
+      {"status 302", bytes("HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n")},
+      {"status 204", bytes("HTTP/1.1 204 No Content\r\n\r\n")},
+      {"status 304", bytes("HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n")},
+      {"interim", bytes("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" + stream)},
+      {"http 1.0", then(bytes("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" +
+                              support::chat_json("old")),
+                        support::close_now()),
+       false},
+      {"until close", then(bytes(close_head + support::content_event("a") + support::finish_events()),
+                           support::close_now())},
+      {"until close, no done", then(bytes(close_head + support::content_event("a")),
+                                    support::close_now())},
+      {"connection close",
+       then(bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"),
+            support::close_now())},
+      {"reset at once", {support::reset_now()}},
+      {"closed at once", {support::close_now()}},
+      {"reset in the stream", then(bytes(support::stream_head() + event), support::reset_now())},
+      {"closed in the stream", then(bytes(support::stream_head() + event), support::close_now())},
+      {"closed in a counted body",
+       then(bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\""), support::close_now()),
+       false},
+      {"stalled", {send_bytes(support::stream_head() + event), support::pause_for(2s)}},
+      {"no answer", {support::pause_for(2s)}},
+      {"error event", bytes(support::stream_head() + support::http_chunk(event + error) +
+                            support::last_chunk())},
+      {"named error", bytes(support::stream_head() +
+                            support::http_chunk("event: error\ndata: {\"message\":\"no\"}\n\n") +
+                            support::last_chunk())},
+      {"empty stream", bytes(support::stream_head() + support::last_chunk())},
+      {"no done", bytes(support::stream_head() + event + support::last_chunk())},
+      {"malformed event", bytes(support::stream_head() + support::http_chunk("data: {oops\n\n") +
+                                event + support::http_chunk(support::finish_events()) +
+                                support::last_chunk())},
+      {"not http", then(bytes("SSH-2.0-OpenSSH_9.2\r\n"), support::close_now())},
+      {"lower-case fields",
+       bytes("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n" +
+             support::http_chunk(support::finish_events()) + support::last_chunk())},
+  };
+}
+
+TEST(EngineWays, EveryScriptGivesTheSameRecord) {
+  for (const auto& each : cases()) {
+    const Told direct = run(base::Way::kDirect, each.script, each.streaming, 1);
+    const Told multi = run(base::Way::kMulti, each.script, each.streaming, 1);
+    ASSERT_EQ(direct.records.size(), 1U) << each.name;
+    ASSERT_EQ(multi.records.size(), 1U) << each.name;
+    expect_same(direct.records[0], multi.records[0], each.name);
+    EXPECT_EQ(direct.heads, multi.heads) << each.name;
+  }
+}
+
+// Where the ways differ, direct says more: libcurl calls broken framing a receive error.
+TEST(EngineWays, BrokenChunksAreABadReplyForTheOneAndAResetForTheOther) {
+  const Script script = then(bytes(support::stream_head() + "zz\r\nnonsense\r\n"),
+                             support::close_now());
+  const wire::Record direct = run(base::Way::kDirect, script, true, 1).records.at(0);
+  EXPECT_EQ(direct.failure, wire::Failure::kBadReply);
+  EXPECT_THAT(direct.error_message, testing::HasSubstr("\"zz\" is not a chunk size"));
+  EXPECT_EQ(run(base::Way::kMulti, script, true, 1).records.at(0).failure, wire::Failure::kReset);
+}
+
+TEST(EngineWays, ConnectionsAreKeptAndDroppedAlike) {
+  const std::string json = support::json_reply(support::chat_json("hi"));
+  const Case kept[] = {
+      {"stream", bytes(stream_of({"a"}))},
+      {"json", bytes(json), false},
+      {"status 503", bytes(support::json_reply("{}", 503)), false},
+      {"status 204", bytes("HTTP/1.1 204 No Content\r\n\r\n")},
+      {"http 1.0 kept", bytes("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}"),
+       false},
+      {"close said", {send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"),
+                      support::close_now()},
+       false},
+      {"http 1.0", {send_bytes("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"), support::close_now()},
+       false},
+  };
+  for (const auto& each : kept) {
+    const Told direct = run(base::Way::kDirect, each.script, each.streaming, 4);
+    const Told multi = run(base::Way::kMulti, each.script, each.streaming, 4);
+    EXPECT_EQ(direct.connections, multi.connections) << each.name;
+    for (std::size_t i = 0; i < 4; ++i) {
+      expect_same(direct.records.at(i), multi.records.at(i), each.name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::drive
