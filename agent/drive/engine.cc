@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kConnectRateDefault = 1500;  // per second: what one core opens calmly
 constexpr std::uint32_t kConnectingMax = 128;        // per worker, as the reference client
 constexpr std::uint32_t kPhaseMax = 0xFFFF;
-constexpr std::uint64_t kFilesPerWorker = 4;  // epoll, timer, bell, and one connection
+constexpr std::uint64_t kFilesPerWorker = 5;  // epoll, timer, bell, stamps, one connection
 
 std::string problems_of(const EngineConfig& config) {
   std::vector<std::string> found;

@@ -43,7 +43,8 @@ struct WorkerGauges {
   Count failed;                               // of these
   Count in_flight;                            // issued and not ended, of any phase
   std::atomic<std::int64_t> stall_max_ns{0};  // longest loop turn since the reader's last reset
-  stats::SharedHistogram issue_lag;  // issued_at − due_at, where a due time is a promise: not in a burst
+  stats::SharedHistogram
+      issue_lag;  // issued_at − due_at, where a due time is a promise: not in a burst
   target::LiveGauges live;
   std::vector<FrontendCounts> frontends;
 };

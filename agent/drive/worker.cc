@@ -82,9 +82,11 @@ void Worker::run() {
   while (!stopping_) {
     wait_for_events();
     take_orders();
-    const base::Instant now = clock_.mono();
-    if (transport_->next_wake() <= now) {
-      transport_->on_wake(now);
+    if (const base::Instant wake_at = transport_->next_wake(); wake_at != base::kFarFuture) {
+      const base::Instant now = clock_.mono();
+      if (wake_at <= now) {
+        transport_->on_wake(now);
+      }
     }
     fire();
     if (told_) {
@@ -130,6 +132,9 @@ void Worker::wait_for_events() {
 }
 
 void Worker::take_orders() {
+  if (orders_.size() == 0) {
+    return;
+  }
   Order order;
   for (std::size_t i = 0; i < kOrdersPerTurn && !stopping_ && orders_.pop(order); ++i) {
     obey(order);

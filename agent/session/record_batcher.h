@@ -18,8 +18,9 @@ namespace tutti::session {
 
 class RecordBatcher {
  public:
-  static constexpr std::size_t kBatchMax = 256;                           // records of one batch
-  // Long texts make a batch shorter: a frame is bounded. A record alone always fits (target::Reply).
+  static constexpr std::size_t kBatchMax = 256;  // records of one batch
+  // Long texts make a batch shorter: a frame is bounded. A record alone always fits
+  // (target::Reply).
   static constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20;
   static constexpr base::Duration kWaitMax = base::Duration::millis(20);  // of a record
   static constexpr std::uint64_t kUnackedMax = 256;                       // batches on their way

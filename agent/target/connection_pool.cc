@@ -85,9 +85,9 @@ Connection* ConnectionPool::connect(const SocketAddress& address, std::uint16_t 
     os_error = errno;
     return nullptr;
   }
-  Connection* connection = place(
-      std::move(fd), frontend,
-      rc == 0 ? Connection::State::kBusy : Connection::State::kConnecting, os_error);
+  Connection* connection =
+      place(std::move(fd), frontend,
+            rc == 0 ? Connection::State::kBusy : Connection::State::kConnecting, os_error);
   if (connection != nullptr) {
     connection->since = now;
     if (rc != 0) {

@@ -122,8 +122,8 @@ DirectCall::Reading DirectCall::read(std::string_view bytes, base::Instant at, b
     record_.first_byte_at = at;
   }
   Reading reading = Reading::kMore;
-  for (bool going = true; going;) {
-    std::string_view body;
+  std::string_view body;
+  for (bool going = true; going; going = going && !(bytes.empty() && reader_.wants_bytes())) {
     switch (reader_.next(bytes, body)) {
       case HttpReader::Found::kMore:
         going = false;

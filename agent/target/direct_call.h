@@ -92,9 +92,9 @@ class DirectCall {
   std::uint32_t events_told_ = 0;
   std::uint8_t part_ = 0;  // first one with something left
   std::uint8_t part_count_ = 0;
-  std::array<iovec, 5> parts_{};           // head, length, body, salt, rest of the body
-  std::array<char, 24> length_text_{};     // digits and the blank line
-  std::array<char, 19> salt_text_{};       // what a salted prompt begins with
+  std::array<iovec, 5> parts_{};        // head, length, body, salt, rest of the body
+  std::array<char, 24> length_text_{};  // digits and the blank line
+  std::array<char, 19> salt_text_{};    // what a salted prompt begins with
 };
 
 }  // namespace tutti::target

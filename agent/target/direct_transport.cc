@@ -66,7 +66,6 @@ std::uint32_t whole_us(base::Duration time) {
 DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
                                  const base::Clock& clock, ExchangeSink& sink, LiveGauges& gauges)
     : config_(std::move(config)),
-      poller_(poller),
       clock_(clock),
       sink_(sink),
       gauges_(gauges),
@@ -79,6 +78,10 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
       kept_max_(config_.connections_max > 0 ? config_.connections_max : capacity_ * kKeptPerSlot),
       slots_(capacity_),
       buffer_(kReadBytes) {
+  into_ = {buffer_.data(), buffer_.size()};
+  message_.msg_iov = &into_;
+  message_.msg_iovlen = 1;
+  message_.msg_control = control_.data();
   shared_.config = &config_;
   shared_.gauges = &gauges_;
   for (const auto& frontend : config_.frontends) {
@@ -122,8 +125,8 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
     call.record().connection_reused = true;
   } else {
     const SocketAddress& address = shared_.heads[frontend].address;
-    sys::Fd fd(stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage),
-                           address.length));
+    sys::Fd fd(
+        stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage), address.length));
     int os_error = 0;
     connection = fd.is_open() ? pool_.adopt(std::move(fd), frontend, os_error) : nullptr;
   }
@@ -206,8 +209,7 @@ void DirectTransport::send(Connection& connection) {
     }
     call.mark_sent(static_cast<std::size_t>(n));
   }
-  pool_.watch(connection,
-              call.whole_sent() ? sys::kReadable : sys::kReadable | sys::kWritable);
+  pool_.watch(connection, call.whole_sent() ? sys::kReadable : sys::kReadable | sys::kWritable);
 }
 
 void DirectTransport::fail_send(Connection& connection, int error) {
@@ -251,9 +253,6 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
       break;
   }
   DirectCall* const call = connection->call;
-  if (call->ended) {
-    return;  // about to be closed
-  }
   if ((ready.events & sys::kWritable) != 0 && !call->whole_sent() && call->send_error == 0) {
     send(*connection);
     if (call->connection != connection || connection->state != Connection::State::kBusy) {
@@ -267,14 +266,8 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
 
 void DirectTransport::read(Connection& connection) {
   DirectCall& call = *connection.call;
-  alignas(cmsghdr) std::array<char, 64> control;
-  iovec into{buffer_.data(), buffer_.size()};
-  msghdr message{};
-  message.msg_iov = &into;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t n = recvmsg(connection.fd.get(), &message, MSG_DONTWAIT);
+  message_.msg_controllen = control_.size();
+  const ssize_t n = recvmsg(connection.fd.get(), &message_, MSG_DONTWAIT);
   if (n <= 0) {
     if (n == 0 || !would_block(errno)) {
       read_end(connection, n == 0 ? 0 : errno);
@@ -282,7 +275,7 @@ void DirectTransport::read(Connection& connection) {
     return;
   }
   const base::Instant read_at = clock_.mono();
-  const base::Instant at = arrival(stamp_of(message), read_at, call);
+  const base::Instant at = arrival(stamp_of(message_), read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
   switch (call.read({buffer_.data(), static_cast<std::size_t>(n)}, at, surplus)) {
@@ -377,8 +370,8 @@ void DirectTransport::forget_waiting(DirectCall& call) {
   }
 }
 
-void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind,
-                          std::string_view detail, bool keeps_connection) {
+void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
+                          bool keeps_connection) {
   wire::Record& record = call.finish(kind, at, detail);
   if (call.connection != nullptr) {
     if (keeps_connection) {

@@ -10,6 +10,9 @@
 // A query is sent again, once and on a fresh connection, only when a connection that stood before
 // took not one byte of it; whatever else fails is a failure. Owned by one worker thread.
 
+#include <sys/socket.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -68,8 +71,7 @@ class DirectTransport final : public Transport {
   void fail_send(Connection& connection, int error);
   void read(Connection& connection);
   void read_end(Connection& connection, int error);
-  base::Instant arrival(std::int64_t stamp_wall_ns, base::Instant read_at,
-                        const DirectCall& call);
+  base::Instant arrival(std::int64_t stamp_wall_ns, base::Instant read_at, const DirectCall& call);
   std::string words(const DirectCall& call, std::string_view what) const;
 
   void end_soon(DirectCall& call, EndKind kind, std::string detail);
@@ -84,7 +86,6 @@ class DirectTransport final : public Transport {
   void go_on_opening(base::Instant now);
 
   TransportConfig config_;
-  sys::Poller& poller_;
   const base::Clock& clock_;
   ExchangeSink& sink_;
   LiveGauges& gauges_;
@@ -97,14 +98,17 @@ class DirectTransport final : public Transport {
   sys::Fd stamp_switch_;  // keeps the kernel stamping packets before the first connection asks
 
   std::size_t capacity_;
-  std::size_t kept_max_;  // connections that may stay open
+  std::size_t kept_max_;                            // connections that may stay open
   std::vector<std::unique_ptr<DirectCall>> slots_;  // made on first use
   std::vector<std::uint32_t> free_slots_;
-  Chain<DirectCall> calls_;                   // in flight, by start
-  std::vector<DirectCall*> ended_;            // over, not yet delivered
-  std::vector<DirectCall*> ended_before_;     // the ones being delivered
+  Chain<DirectCall> calls_;                // in flight, by start
+  std::vector<DirectCall*> ended_;         // over, not yet delivered
+  std::vector<DirectCall*> ended_before_;  // the ones being delivered
   std::vector<DirectCall*> waiting_for_name_;
   std::vector<char> buffer_;  // of every read
+  iovec into_{};              // all of it
+  msghdr message_{};
+  alignas(cmsghdr) std::array<char, 64> control_{};
 
   bool probing_ = false;
   std::optional<WarmPlan> warm_plan_;  // from warm() until the stock begins to open

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <utility>
@@ -13,7 +14,7 @@ namespace {
 constexpr std::string_view kHttp1 = "HTTP/1.";
 constexpr std::size_t kStatusLineMin = std::string_view("HTTP/1.1 200").size();
 constexpr std::size_t kContentTypeMax = 256;
-constexpr std::size_t kShownMax = 48;   // of the peer's bytes in a problem
+constexpr std::size_t kShownMax = 48;      // of the peer's bytes in a problem
 constexpr std::size_t kHexDigitsMax = 15;  // fits 63 bits
 constexpr int kSwitchingProtocols = 101;
 
@@ -61,12 +62,20 @@ bool each_member(std::string_view list, Take&& take) {
   }
 }
 
-int hex_value(char c) {
-  if (digit(c)) {
-    return c - '0';
+constexpr std::array<std::int8_t, 256> hex_values() {
+  std::array<std::int8_t, 256> values{};
+  values.fill(-1);
+  for (unsigned i = 0; i < 16; ++i) {
+    values[static_cast<unsigned char>("0123456789abcdef"[i])] = static_cast<std::int8_t>(i);
+    values[static_cast<unsigned char>("0123456789ABCDEF"[i])] = static_cast<std::int8_t>(i);
   }
-  const char low = static_cast<char>(c | 0x20);
-  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+  return values;
+}
+
+// -1: not a digit.
+int hex_value(char c) {
+  static constexpr std::array<std::int8_t, 256> kValues = hex_values();
+  return kValues[static_cast<unsigned char>(c)];
 }
 
 }  // namespace
@@ -99,11 +108,14 @@ HttpReader::Found HttpReader::bad(std::string problem) {
 
 HttpReader::Found HttpReader::next(std::string_view& bytes, std::string_view& body) {
   any_byte_ = any_byte_ || !bytes.empty();
+  if (state_ == State::kChunkSize && kept_.empty() && read_plain_chunk_size(bytes)) {
+    return take_span(bytes, body);
+  }
   while (true) {
     Found found = Found::kMore;
     switch (state_) {
       case State::kChunkData:
-        return take_span(bytes, body, State::kChunkEnd);
+        return take_span(bytes, body);
       case State::kChunkEnd:
         found = read_chunk_end(bytes);
         break;
@@ -116,7 +128,7 @@ HttpReader::Found HttpReader::next(std::string_view& bytes, std::string_view& bo
         found = read_line(bytes);
         break;
       case State::kCounted:
-        return take_span(bytes, body, State::kDone);
+        return take_span(bytes, body);
       case State::kUntilClose:
         body = std::exchange(bytes, {});
         return body.empty() ? Found::kMore : Found::kBody;
@@ -132,13 +144,19 @@ HttpReader::Found HttpReader::next(std::string_view& bytes, std::string_view& bo
   }
 }
 
-HttpReader::Found HttpReader::take_span(std::string_view& bytes, std::string_view& body,
-                                        State after) {
+HttpReader::Found HttpReader::take_span(std::string_view& bytes, std::string_view& body) {
   body = bytes.substr(0, left_);
   bytes.remove_prefix(body.size());
   left_ -= body.size();
   if (left_ == 0) {
-    state_ = after;
+    if (state_ == State::kCounted) {
+      state_ = State::kDone;
+    } else if (bytes.size() >= 2 && bytes[0] == '\r' && bytes[1] == '\n') {
+      bytes.remove_prefix(2);  // the usual case: the line end came along
+      state_ = State::kChunkSize;
+    } else {
+      state_ = State::kChunkEnd;
+    }
   }
   return body.empty() ? Found::kMore : Found::kBody;
 }
@@ -399,8 +417,8 @@ HttpReader::Found HttpReader::read_chunk_line(std::string_view& bytes) {
     case Line::kPart:
       return Found::kMore;
     case Line::kTooLong:
-      return bad(fmt::format("a chunk's size line is longer than {} bytes",
-                             limits_.chunk_line_bytes_max));
+      return bad(
+          fmt::format("a chunk's size line is longer than {} bytes", limits_.chunk_line_bytes_max));
     case Line::kWhole:
       break;
   }
@@ -409,9 +427,30 @@ HttpReader::Found HttpReader::read_chunk_line(std::string_view& bytes) {
   return good ? Found::kMore : Found::kBad;
 }
 
+// The usual case, which needs no search for the line's end: a few digits and CR LF, all there.
+bool HttpReader::read_plain_chunk_size(std::string_view& bytes) {
+  constexpr std::size_t kBytesMax = 8;
+  if (bytes.size() < kBytesMax || limits_.chunk_line_bytes_max < kBytesMax) {
+    return false;
+  }
+  std::uint64_t size = 0;
+  const char* at = bytes.data();
+  const char* const end = at + kBytesMax - 2;
+  for (int value = 0; at < end && (value = hex_value(*at)) >= 0; ++at) {
+    size = size << 4 | static_cast<unsigned>(value);
+  }
+  if (size == 0 || at[0] != '\r' || at[1] != '\n') {
+    return false;
+  }
+  bytes.remove_prefix(static_cast<std::size_t>(at + 2 - bytes.data()));
+  left_ = size;
+  state_ = State::kChunkData;
+  return true;
+}
+
 bool HttpReader::read_chunk_size(std::string_view line) {
   std::uint64_t size = 0;
-  std::size_t digits = 0;      // without leading zeros
+  std::size_t digits = 0;  // without leading zeros
   std::size_t at = 0;
   for (int value = 0; at < line.size() && (value = hex_value(line[at])) >= 0; ++at) {
     size = size << 4 | static_cast<unsigned>(value);
@@ -444,9 +483,10 @@ HttpReader::Found HttpReader::read_chunk_end(std::string_view& bytes) {
     }
   }
   if (bytes.front() != '\n') {
-    return bad(fmt::format("0x{:02x} where a chunk's line end should be: its data is longer than "
-                           "its size says",
-                           static_cast<unsigned char>(bytes.front())));
+    return bad(
+        fmt::format("0x{:02x} where a chunk's line end should be: its data is longer than "
+                    "its size says",
+                    static_cast<unsigned char>(bytes.front())));
   }
   bytes.remove_prefix(1);
   cr_seen_ = false;

@@ -1,12 +1,12 @@
 #pragma once
 
-// HttpReader: the framing of one HTTP/1.x reply to a POST, fed bytes cut anywhere. Any cut gives the
-// same result. Body bytes are handed out as spans of what was fed, never copied; a line is copied
-// only when it is cut, into a buffer that keeps its capacity. Tolerated: bare LF as a line end,
-// folded lines of fields we do not read, chunk extensions, trailers (skipped), HTTP/1.0. Interim
-// replies (1xx) are skipped, but 101 is final: nobody asked for it. Refused, with words: anything
-// that is not HTTP/1.x, contradicting or unreadable lengths, unknown transfer codings, fields
-// without a name, lines or heads beyond the limits. Pure; one owner.
+// HttpReader: the framing of one HTTP/1.x reply to a POST, fed bytes cut anywhere. Any cut gives
+// the same result. Body bytes are handed out as spans of what was fed, never copied; a line is
+// copied only when it is cut, into a buffer that keeps its capacity. Tolerated: bare LF as a line
+// end, folded lines of fields we do not read, chunk extensions, trailers (skipped), HTTP/1.0.
+// Interim replies (1xx) are skipped, but 101 is final: nobody asked for it. Refused, with words:
+// anything that is not HTTP/1.x, contradicting or unreadable lengths, unknown transfer codings,
+// fields without a name, lines or heads beyond the limits. Pure; one owner.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +40,8 @@ class HttpReader {
   // Takes bytes off the front of `bytes` up to the next thing found. kBody sets `body`, a view into
   // `bytes`. Call again until kMore, kDone or kBad.
   Found next(std::string_view& bytes, std::string_view& body);
+  // Without more bytes next() has nothing to say.
+  bool wants_bytes() const { return state_ != State::kDone && state_ != State::kBad; }
   // The connection has ended.
   Ending finish();
 
@@ -79,9 +81,10 @@ class HttpReader {
   void read_connection(std::string_view value);
   Found end_head();
   void begin_head();
+  bool read_plain_chunk_size(std::string_view& bytes);
   bool read_chunk_size(std::string_view line);
   Found read_chunk_end(std::string_view& bytes);
-  Found take_span(std::string_view& bytes, std::string_view& body, State after);
+  Found take_span(std::string_view& bytes, std::string_view& body);
 
   HttpLimits limits_;
   std::string kept_;  // a line whose end has not come yet

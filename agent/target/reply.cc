@@ -32,6 +32,9 @@ bool same_word(std::string_view a, std::string_view b) {
 }
 
 std::string_view trim(std::string_view s) {
+  if (!s.empty() && s.front() > ' ' && s.back() > ' ') {
+    return s;  // nearly always
+  }
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t from = s.find_first_not_of(kBlank);
   return from == std::string_view::npos ? std::string_view()

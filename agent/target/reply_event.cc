@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "agent/target/plain_text.h"
 #include "common/text/utf8.h"
 
 namespace tutti::target {
@@ -403,6 +404,10 @@ bool EventTemplate::match(std::string_view json, TextKind& kind, std::string_vie
 
 // False: not the inside of one valid JSON string, or not simple enough to say.
 bool EventTemplate::decode(std::string_view raw, std::string_view& text) {
+  if (is_plain(raw)) {
+    text = raw;
+    return true;
+  }
   bool escaped = false;
   bool ascii = true;
   for (std::size_t i = 0; i < raw.size(); ++i) {

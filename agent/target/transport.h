@@ -58,7 +58,8 @@ class ExchangeSink {
 
 // Written by the worker's thread, read by the session for the live view.
 struct LiveGauges {
-  // Content events, topped up at the end where usage says more. The worker resets it for a new phase.
+  // Content events, topped up at the end where usage says more. The worker resets it for a new
+  // phase.
   std::atomic<std::uint64_t> output_tokens{0};
   std::atomic<std::int64_t> last_response_ns{0};
   stats::SharedHistogram read_lag;                // instant of the read − kernel's receive stamp

@@ -1,8 +1,8 @@
 #include "common/base/id.h"
 
-#include "common/base/check.h"
-
 #include <sys/random.h>
+
+#include "common/base/check.h"
 
 namespace tutti::base {
 namespace {

@@ -1,11 +1,11 @@
 #include "common/base/log.h"
 
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <cstdio>
 #include <memory>
 #include <mutex>
-
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
 
 namespace tutti::base {
 namespace {

@@ -28,7 +28,8 @@ inline void log_error(std::string_view part, std::string_view text) {
   log_line(LogLevel::kError, part, text);
 }
 
-// While a live view owns the terminal, lines are handed to it instead of stdout; null gives stdout back.
+// While a live view owns the terminal, lines are handed to it instead of stdout; null gives stdout
+// back.
 void redirect_log(void (*sink)(void* context, const std::string& line), void* context);
 
 }  // namespace tutti::base

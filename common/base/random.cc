@@ -1,9 +1,9 @@
 #include "common/base/random.h"
 
-#include "common/base/check.h"
-
 #include <bit>
 #include <cmath>
+
+#include "common/base/check.h"
 
 namespace tutti::base {
 namespace {
@@ -13,7 +13,8 @@ constexpr std::size_t kM = 397;
 
 }  // namespace
 
-// Matsumoto & Nishimura's init_by_array; CPython's key is the seed's words, least significant first.
+// Matsumoto & Nishimura's init_by_array; CPython's key is the seed's words, least significant
+// first.
 Mt19937::Mt19937(std::uint64_t seed) {
   const std::uint32_t key[2] = {static_cast<std::uint32_t>(seed),
                                 static_cast<std::uint32_t>(seed >> 32)};
@@ -21,8 +22,8 @@ Mt19937::Mt19937(std::uint64_t seed) {
 
   state_[0] = 19650218U;
   for (std::size_t i = 1; i < kN; ++i) {
-    state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) +
-                static_cast<std::uint32_t>(i);
+    state_[i] =
+        1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + static_cast<std::uint32_t>(i);
   }
   std::size_t i = 1;
   std::size_t j = 0;

@@ -11,13 +11,14 @@
 
 namespace tutti::base {
 
-// Process exit codes. 0–4 and 130 are the reference client's (docs/operating.md); the rest are ours.
+// Process exit codes. 0–4 and 130 are the reference client's (docs/operating.md); the rest are
+// ours.
 enum class ExitCode : int {
   kOk = 0,
-  kUsage = 1,        // bad flags, or a config that came from flags
-  kInput = 2,        // bad YAML, bad data set
-  kSetup = 3,        // could not get ready: frontend unreachable, agent missing
-  kExecution = 4,    // failed after set-up: watchdog, lost agent, every request failed
+  kUsage = 1,      // bad flags, or a config that came from flags
+  kInput = 2,      // bad YAML, bad data set
+  kSetup = 3,      // could not get ready: frontend unreachable, agent missing
+  kExecution = 4,  // failed after set-up: watchdog, lost agent, every request failed
   kInterrupted = 130
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// SpscRing<T>: one producer thread, one consumer thread, fixed capacity, no lock, no allocation after
-// construction. Full is a fact the producer sees (push returns false) and must count.
+// SpscRing<T>: one producer thread, one consumer thread, fixed capacity, no lock, no allocation
+// after construction. Full is a fact the producer sees (push returns false) and must count.
 
 #include <atomic>
 #include <bit>

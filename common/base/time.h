@@ -46,7 +46,7 @@ class Clock {
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
   virtual ~Clock() = default;
-  virtual Instant mono() const = 0;              // CLOCK_MONOTONIC
+  virtual Instant mono() const = 0;               // CLOCK_MONOTONIC
   virtual std::int64_t wall_unix_ns() const = 0;  // CLOCK_REALTIME; for files people read
 };
 

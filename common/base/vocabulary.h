@@ -22,15 +22,15 @@ enum class Pacing : std::uint8_t { kBurst = 0, kTimed = 1, kClosedLoop = 2 };
 
 enum class Balance : std::uint8_t { kLeastInFlight = 0, kRoundRobin = 1, kPinned = 2 };
 
-// The way onto the wire. Direct frames HTTP/1.1 on plain sockets and has the kernel's receive stamps;
-// multi is libcurl. Auto: direct, unless a frontend is https.
+// The way onto the wire. Direct frames HTTP/1.1 on plain sockets and has the kernel's receive
+// stamps; multi is libcurl. Auto: direct, unless a frontend is https.
 enum class Way : std::uint8_t { kAuto = 0, kDirect = 1, kMulti = 2 };
 
 enum class ApiType : std::uint8_t { kOpenAiChat = 0, kOpenAiCompletions = 1 };
 
-// An order to send one query. `due_offset` counts from phase start and is 0 unless the pacing is timed.
-// `salt` is 0 when the phase is unsalted; else the 8 salt bytes, first byte in the top bits, so that
-// printing it as 16 hex digits gives the salt's text.
+// An order to send one query. `due_offset` counts from phase start and is 0 unless the pacing is
+// timed. `salt` is 0 when the phase is unsalted; else the 8 salt bytes, first byte in the top bits,
+// so that printing it as 16 hex digits gives the salt's text.
 struct IssueCommand {
   Seq seq = 0;
   SampleIndex sample = 0;

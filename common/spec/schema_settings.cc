@@ -301,6 +301,12 @@ std::vector<Row> distributed_rows() {
                  "worker.")
           .one_of({"least_in_flight", "round_robin", "pinned"})
           .flag("balance"),
+      field("transport", &Distributed::transport)
+          .about("How agents talk to frontends: direct frames HTTP/1.1 itself and stamps replies "
+                 "with the kernel's receive time; multi is libcurl; auto is direct unless an "
+                 "endpoint is https.")
+          .one_of({"auto", "direct", "multi"})
+          .flag("transport"),
       field("connect_timeout_s", &Distributed::connect_timeout_s)
           .about("Longest wait for a connection to a frontend.")
           .above(0)

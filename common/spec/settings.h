@@ -119,6 +119,7 @@ struct Distributed {
   std::int64_t workers = 0;           // I/O threads per agent; 0: automatic
   std::int64_t prefetch = -1;         // commands queued beyond the slots; -1: automatic
   base::Balance balance = base::Balance::kLeastInFlight;
+  base::Way transport = base::Way::kAuto;
   double connect_timeout_s = 10.0;
   std::optional<double> request_timeout_s;
   bool insecure = false;  // allow a non-loopback bind without keys

@@ -1,8 +1,8 @@
 #pragma once
 
 // SharedHistogram: durations counted in LiveHistogram's cells, for ever, by one thread; another one
-// takes what came since it last looked. Fixed memory, no locks: relaxed counters, so a look sees each
-// count but not necessarily all of one moment. The writer owns it.
+// takes what came since it last looked. Fixed memory, no locks: relaxed counters, so a look sees
+// each count but not necessarily all of one moment. The writer owns it.
 
 #include <array>
 #include <atomic>

@@ -30,6 +30,13 @@ void SseParser::keep_partial(std::string_view piece) {
 }
 
 void SseParser::take_field(std::string_view line, bool in_fed_bytes) {
+  constexpr std::string_view kData = "data:";
+  if (line.substr(0, kData.size()) == kData) {  // nearly always, and without a search
+    line.remove_prefix(kData.size());
+    line.remove_prefix(!line.empty() && line.front() == ' ' ? 1 : 0);
+    add_data(line, in_fed_bytes);
+    return;
+  }
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
   std::string_view value =

@@ -97,9 +97,11 @@ class SseParser {
     const bool whole = line_.empty();
     if (!whole) {
       keep_partial(piece);
-      if (too_large_) {
-        return;
-      }
+    } else if (piece.size() > line_max()) {
+      too_large_ = true;
+    }
+    if (too_large_) {
+      return;
     }
     std::string_view line = whole ? piece : std::string_view(line_);
     if (at_start_) {
@@ -110,8 +112,6 @@ class SseParser {
     }
     if (line.empty()) {
       deliver(sink);
-    } else if (line.size() > line_max()) {
-      too_large_ = true;
     } else {
       take_field(line, whole);
     }

@@ -222,6 +222,7 @@ wire::TargetSpec target_of(const spec::Config& config) {
   target.headers.push_back({"Accept", target.streaming ? "text/event-stream" : "application/json"});
   target.verify_tls = !config.settings.client.insecure;
   target.balance = config.distributed.balance;
+  target.way = config.distributed.transport;
   target.connect_timeout = base::Duration::from_seconds(config.distributed.connect_timeout_s);
   target.request_timeout =
       base::Duration::from_seconds(config.distributed.request_timeout_s.value_or(0));

@@ -209,7 +209,9 @@ Json agent_json(const Report& report, std::size_t i) {
                   {"rss_bytes", health.rss_bytes},
                   {"records_lost", health.records_lost},
                   {"ring_fill_percent", health.ring_fill_percent},
-                  {"unsent_batches", health.unsent_batches}};
+                  {"unsent_batches", health.unsent_batches},
+                  {"read_lag_p99_ns", health.read_lag_p99.ns},
+                  {"reads_unstamped", health.reads_unstamped}};
   return out;
 }
 
@@ -239,6 +241,7 @@ Json distributed_json(const Report& report) {
               {"endpoints", std::move(endpoints)},
               {"phases", std::move(phases)},
               {"repeated_batches", report.repeated_batches},
+              {"stamps", report.facts.config.kernel_stamps ? "kernel receive" : "read"},
               {"mean_in_flight", optional(report.breakdown.mean_in_flight)},
               {"resent", report.breakdown.resent},
               {"malformed_events", report.breakdown.malformed_events},

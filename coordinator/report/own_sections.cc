@@ -132,6 +132,17 @@ void put_origin(std::string& out, const Report& report) {
       "  TTFT, TPOT, latency: from stamps of one agent's own clock, from issue (before any wait "
       "for "
       "a\n    connection); clock offsets touch only the run's window and the order of events.\n";
+  out += report.facts.config.kernel_stamps
+             ? "  Stamps of replies: the kernel's, of when the bytes reached the agent's host.\n"
+             : "  Stamps of replies: of the read, when the agent came to the bytes.\n";
+  std::uint64_t unstamped = 0;
+  for (const AgentFacts& agent : report.facts.agents) {
+    unstamped += agent.health.reads_unstamped;
+  }
+  if (unstamped > 0) {
+    out += fmt::format("    {} reads had no kernel stamp that could be used: time of the read.\n",
+                       unstamped);
+  }
   std::int64_t error_ns = 0;
   for (const ledger::ClockMap& clock : report.clocks) {
     error_ns = std::max(error_ns, clock.error.ns);

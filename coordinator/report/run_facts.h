@@ -47,6 +47,7 @@ struct ConfigFacts {
   bool streaming = true;  // resolved: the server is asked for event streams
   bool early_stopping = true;
   bool stream_all_chunks = false;
+  bool kernel_stamps = true;  // of replies: the kernel's receive time, else the time of the read
   TokenSource token_source = TokenSource::kUsage;
   std::vector<std::string> endpoints;  // as configured, without secrets; index = Record::frontend
 };
@@ -69,6 +70,8 @@ struct AgentHealth {
   std::uint64_t records_lost = 0;
   std::uint32_t ring_fill_percent = 0;
   std::uint64_t unsent_batches = 0;
+  base::Duration read_lag_p99{};
+  std::uint64_t reads_unstamped = 0;
 
   void see(const wire::Health& now) {
     issue_lag_p99 = std::max(issue_lag_p99, now.issue_lag_p99);
@@ -79,6 +82,8 @@ struct AgentHealth {
     records_lost = std::max(records_lost, now.records_lost);
     ring_fill_percent = std::max(ring_fill_percent, now.ring_fill_percent);
     unsent_batches = std::max(unsent_batches, now.unsent_batches);
+    read_lag_p99 = std::max(read_lag_p99, now.read_lag_p99);
+    reads_unstamped = std::max(reads_unstamped, now.reads_unstamped);
   }
 };
 

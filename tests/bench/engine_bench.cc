@@ -119,7 +119,7 @@ class Load {
   Instant started_{};
   std::uint64_t rss_before_ = 0;
   std::uint64_t rss_ = 0;
-  Duration stall_max_{};
+  wire::Health health_{};  // of the window
   Moment from_;
   Moment to_;
   mutable Tally tally_;
@@ -240,7 +240,7 @@ Moment Load::moment() {
   Moment m;
   m.at = clock_.mono();
   const wire::Progress progress = engine_->progress(m.at);
-  stall_max_ = progress.health.loop_stall_max;
+  health_ = progress.health;
   m.done = progress.done;
   m.tokens = progress.output_tokens;
   m.cpu_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
@@ -327,9 +327,13 @@ std::string Load::report() const {
       per(io_us, chunks));
   const std::uint64_t grown = rss_ > rss_before_ ? rss_ - rss_before_ : 0;
   out += fmt::format(
-      ",\"rss_bytes\":{},\"rss_bytes_per_slot\":{},\"loop_stall_max_us\":{},\"failed\":{},"
-      "\"records_lost\":{}",
-      rss_, grown / settings_.slots, stall_max_.ns / 1000, tally_.failed, engine_->records_lost());
+      ",\"rss_bytes\":{},\"rss_bytes_per_slot\":{},\"loop_stall_max_us\":{},"
+      "\"read_lag_p50_us\":{:.1f},\"read_lag_p99_us\":{:.1f},\"reads_unstamped\":{},"
+      "\"failed\":{},\"records_lost\":{}",
+      rss_, grown / settings_.slots, health_.loop_stall_max.ns / 1000,
+      static_cast<double>(health_.read_lag_p50.ns) / 1e3,
+      static_cast<double>(health_.read_lag_p99.ns) / 1e3, health_.reads_unstamped, tally_.failed,
+      engine_->records_lost());
   out += json_of("refill_us", spread_of(tally_.refill_ns));
   if (settings_.stamps) {
     out += fmt::format(",\"unpaired\":{}", tally_.unpaired);

@@ -1,8 +1,8 @@
 #pragma once
 
-// RawPeer: a loopback listener whose every connection is handled by the test's own function, byte by
-// byte, one after the other on one thread. For what a well-behaved server never does. Construct and
-// destroy on the test's thread.
+// RawPeer: a loopback listener whose every connection is handled by the test's own function, byte
+// by byte, one after the other on one thread. For what a well-behaved server never does. Construct
+// and destroy on the test's thread.
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
 #pragma once
 
-// Counts operator new of threads by their name, in a program that links thread_allocations.cc (which
-// replaces the global operators). Any thread may be counted; the two functions are the test's.
+// Counts operator new of threads by their name, in a program that links thread_allocations.cc
+// (which replaces the global operators). Any thread may be counted; the two functions are the
+// test's.
 
 #include <cstdint>
 

@@ -1,5 +1,8 @@
 tutti_test(target_direct_test
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/http_reader_test.cc ${CMAKE_CURRENT_LIST_DIR}/stamp_map_test.cc
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/http_reader_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/plain_text_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/stamp_map_test.cc
   DEPS tutti_target)
 # Counts operator new, so it is a program of its own; the sanitizers bring theirs.
 if(TUTTI_SANITIZE STREQUAL "")

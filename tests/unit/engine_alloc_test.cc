@@ -1,5 +1,5 @@
-// The worker's thread allocates nothing once it is warm: not for a request, not for a chunk, not for
-// a record.
+// The worker's thread allocates nothing once it is warm: not for a request, not for a chunk, not
+// for a record.
 
 #include "tests/support/thread_allocations.h"
 #include "tests/unit/engine_rig.h"
@@ -10,25 +10,27 @@ namespace {
 using support::ScriptedServer;
 
 constexpr std::size_t kRound = 50;
+// Long enough that all slots are in use at once: a slot that was never used is not warm.
+const support::Step kBusy = support::pause_for(2ms);
 
-// Allocations of the worker during four rounds, after two in which the session let every record of a
-// round wait: as many buffers as can be under way at once were made.
-std::uint64_t allocations_of(EngineRig& rig, const ScriptedServer& server) {
+// Allocations of the worker during four rounds, after three in which the session let every record
+// of a larger round wait: as many buffers as can be under way at once were made.
+std::uint64_t allocations_of(EngineRig& rig) {
   base::Seq seq = 0;
-  const auto issue = [&] {
-    rig.issue(kRound, seq);
-    seq += kRound;
+  const auto issue = [&](std::size_t count) {
+    rig.issue(count, seq);
+    seq += count;
   };
   rig.arm(base::Pacing::kClosedLoop, rig.config.slots);
-  for (int warm = 0; warm < 2; ++warm) {
-    issue();
-    EXPECT_TRUE(EngineRig::wait([&] { return server.requests() == seq; }));
-    std::this_thread::sleep_for(50ms);
+  for (int warm = 0; warm < 3; ++warm) {
+    issue(kRound + 10);
+    EXPECT_TRUE(
+        EngineRig::wait([&] { return rig.engine().progress(rig.clock.mono()).done == seq; }));
     EXPECT_TRUE(rig.pump_records(seq));
   }
   support::count_allocations("tutti-io-");
   for (int round = 0; round < 4; ++round) {
-    issue();
+    issue(kRound);
     EXPECT_TRUE(rig.pump_records(seq));
   }
   const std::uint64_t found = support::counted_allocations();
@@ -49,26 +51,27 @@ TEST(EngineAllocation, TheCountSeesTheWorker) {
 TEST(EngineAllocation, StreamsCostNoneOnceWarm) {
   std::vector<std::string> words(20, "a word of an answer ");
   words.front() = "the first word, longer than a short string ";
-  ScriptedServer server(streams(words));
+  ScriptedServer server(streams(words, 200us));
   EngineRig rig({server.url()});
   rig.config.slots = 4;
   rig.config.target.stamp_every_chunk = true;
-  EXPECT_EQ(allocations_of(rig, server), 0U);
+  EXPECT_EQ(allocations_of(rig), 0U);
 }
 
 TEST(EngineAllocation, JsonRepliesCostNoneOnceWarm) {
   ScriptedServer server([](const support::ScriptedRequest&) {
     return support::Script{
-        support::send_bytes(support::json_reply(support::chat_json(std::string(300, 'y'))))};
+        kBusy, support::send_bytes(support::json_reply(support::chat_json(std::string(300, 'y'))))};
   });
   EngineRig rig({server.url()}, false);
   rig.config.slots = 4;
-  EXPECT_EQ(allocations_of(rig, server), 0U);
+  EXPECT_EQ(allocations_of(rig), 0U);
 }
 
 TEST(EngineAllocation, FreshConnectionsCostNoneOnceAsManyStood) {
   ScriptedServer server([](const support::ScriptedRequest&) {
     return support::Script{
+        kBusy,
         support::send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: "
                             "application/json\r\nContent-Length: " +
                             std::to_string(support::chat_json("hello").size()) + "\r\n\r\n" +
@@ -77,7 +80,7 @@ TEST(EngineAllocation, FreshConnectionsCostNoneOnceAsManyStood) {
   });
   EngineRig rig({server.url()}, false);
   rig.config.slots = 4;
-  EXPECT_EQ(allocations_of(rig, server), 0U);
+  EXPECT_EQ(allocations_of(rig), 0U);
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ TEST(EngineDirect, EveryCutEndSaysWhere) {
       {"HTTP/1.1 200 OK\r\nContent-", "inside the reply's header"},
       {"HTTP/1.1 100 Continue\r\n\r\n", "inside the reply's header"},
       {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", "inside the reply's body"},
-      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:", "inside the reply's body"},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:",
+       "inside the reply's body"},
   };
   for (const auto& [bytes, says] : cuts) {
     const std::string answer = bytes;
@@ -214,13 +215,13 @@ TEST(EngineDirect, WhatIsNotHttpIsShownAndEndsAtOnce) {
 
 TEST(EngineDirect, AHundredContinueAndTrailersAreRead) {
   ScriptedServer server([](const ScriptedRequest&) {
-    return support::Script{
-        support::send_bytes("HTTP/1.1 100 Continue\r\n\r\n"),
-        support::send_bytes(support::stream_head()),
-        support::send_bytes(
-            support::http_chunk(support::content_event("a") + support::finish_events())),
-        support::send_bytes("0\r\nServer-Timing: 1\r\n"), support::pause_for(10ms),
-        support::send_bytes("\r\n")};
+    return support::Script{support::send_bytes("HTTP/1.1 100 Continue\r\n\r\n"),
+                           support::send_bytes(support::stream_head()),
+                           support::send_bytes(support::http_chunk(support::content_event("a") +
+                                                                   support::finish_events())),
+                           support::send_bytes("0\r\nServer-Timing: 1\r\n"),
+                           support::pause_for(10ms),
+                           support::send_bytes("\r\n")};
   });
   EngineRig rig({server.url()});
   rig.arm(base::Pacing::kClosedLoop, 1);
@@ -246,7 +247,8 @@ TEST(EngineDirect, ANameIsLookedUpByTheFirstQueryAndTheRestWaitForIt) {
   }
   EXPECT_EQ(looked_up, 4U);
   EXPECT_EQ(server.connections(), 5U);  // the probe's and four
-  EXPECT_THAT(server.seen().at(0).head, HasSubstr(fmt::format("Host: localhost:{}\r\n", server.port())));
+  EXPECT_THAT(server.seen().at(0).head,
+              HasSubstr(fmt::format("Host: localhost:{}\r\n", server.port())));
 }
 
 TEST(EngineDirect, QueriesThatWaitForANameCanTimeOutAndBeCancelled) {

@@ -105,8 +105,7 @@ std::vector<Case> cases() {
   const std::string event = support::http_chunk(support::content_event("part"));
   const std::string json = support::json_reply(support::chat_json("hi"));
   const std::string close_head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-  const std::string error =
-      "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n";
+  const std::string error = "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n";
   return {
       {"stream", bytes(stream)},
       {"stream byte by byte", byte_by_byte(stream)},
@@ -124,15 +123,18 @@ std::vector<Case> cases() {
       {"status 302", bytes("HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n")},
       {"status 204", bytes("HTTP/1.1 204 No Content\r\n\r\n")},
       {"status 304", bytes("HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n")},
-      {"interim", bytes("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" + stream)},
-      {"http 1.0", then(bytes("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" +
-                              support::chat_json("old")),
-                        support::close_now()),
+      {"interim",
+       bytes("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" + stream)},
+      {"http 1.0",
+       then(bytes("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" +
+                  support::chat_json("old")),
+            support::close_now()),
        false},
-      {"until close", then(bytes(close_head + support::content_event("a") + support::finish_events()),
-                           support::close_now())},
-      {"until close, no done", then(bytes(close_head + support::content_event("a")),
-                                    support::close_now())},
+      {"until close",
+       then(bytes(close_head + support::content_event("a") + support::finish_events()),
+            support::close_now())},
+      {"until close, no done",
+       then(bytes(close_head + support::content_event("a")), support::close_now())},
       {"connection close",
        then(bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"),
             support::close_now())},
@@ -145,19 +147,20 @@ std::vector<Case> cases() {
        false},
       {"stalled", {send_bytes(support::stream_head() + event), support::pause_for(2s)}},
       {"no answer", {support::pause_for(2s)}},
-      {"error event", bytes(support::stream_head() + support::http_chunk(event + error) +
-                            support::last_chunk())},
+      {"error event",
+       bytes(support::stream_head() + support::http_chunk(event + error) + support::last_chunk())},
       {"named error", bytes(support::stream_head() +
                             support::http_chunk("event: error\ndata: {\"message\":\"no\"}\n\n") +
                             support::last_chunk())},
       {"empty stream", bytes(support::stream_head() + support::last_chunk())},
       {"no done", bytes(support::stream_head() + event + support::last_chunk())},
-      {"malformed event", bytes(support::stream_head() + support::http_chunk("data: {oops\n\n") +
-                                event + support::http_chunk(support::finish_events()) +
-                                support::last_chunk())},
+      {"malformed event",
+       bytes(support::stream_head() + support::http_chunk("data: {oops\n\n") + event +
+             support::http_chunk(support::finish_events()) + support::last_chunk())},
       {"not http", then(bytes("SSH-2.0-OpenSSH_9.2\r\n"), support::close_now())},
       {"lower-case fields",
-       bytes("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n" +
+       bytes("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: "
+             "chunked\r\n\r\n" +
              support::http_chunk(support::finish_events()) + support::last_chunk())},
   };
 }
@@ -175,8 +178,8 @@ TEST(EngineWays, EveryScriptGivesTheSameRecord) {
 
 // Where the ways differ, direct says more: libcurl calls broken framing a receive error.
 TEST(EngineWays, BrokenChunksAreABadReplyForTheOneAndAResetForTheOther) {
-  const Script script = then(bytes(support::stream_head() + "zz\r\nnonsense\r\n"),
-                             support::close_now());
+  const Script script =
+      then(bytes(support::stream_head() + "zz\r\nnonsense\r\n"), support::close_now());
   const wire::Record direct = run(base::Way::kDirect, script, true, 1).records.at(0);
   EXPECT_EQ(direct.failure, wire::Failure::kBadReply);
   EXPECT_THAT(direct.error_message, testing::HasSubstr("\"zz\" is not a chunk size"));
@@ -190,12 +193,14 @@ TEST(EngineWays, ConnectionsAreKeptAndDroppedAlike) {
       {"json", bytes(json), false},
       {"status 503", bytes(support::json_reply("{}", 503)), false},
       {"status 204", bytes("HTTP/1.1 204 No Content\r\n\r\n")},
-      {"http 1.0 kept", bytes("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}"),
+      {"http 1.0 kept",
+       bytes("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}"), false},
+      {"close said",
+       {send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"),
+        support::close_now()},
        false},
-      {"close said", {send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"),
-                      support::close_now()},
-       false},
-      {"http 1.0", {send_bytes("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"), support::close_now()},
+      {"http 1.0",
+       {send_bytes("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"), support::close_now()},
        false},
   };
   for (const auto& each : kept) {

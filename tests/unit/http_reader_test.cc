@@ -57,7 +57,8 @@ Read read_in_pieces(std::string_view bytes, std::size_t piece, HttpLimits limits
           break;
         case Found::kDone:
           read.whole = true;
-          read.left = std::string(rest) + std::string(bytes.substr(std::min(at + piece, bytes.size())));
+          read.left =
+              std::string(rest) + std::string(bytes.substr(std::min(at + piece, bytes.size())));
           over = true;
           going = false;
           break;
@@ -88,7 +89,8 @@ const std::string kChunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\
 
 TEST(HttpReader, ACountedBodyEndsByItsCountAndKeepsTheConnection) {
   const Read read = read_all(
-      "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 5\r\n\r\n"
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: "
+      "5\r\n\r\n"
       "helloHTTP/1.1");
   EXPECT_TRUE(read.whole);
   EXPECT_EQ(read.status, 200);
@@ -111,8 +113,7 @@ TEST(HttpReader, ChunksWithExtensionsAndTrailersAreOneBody) {
 
 TEST(HttpReader, ChunkDataMayHoldLineEndsAndLookLikeFraming) {
   const std::string data = "0\r\n\r\nHTTP/1.1 500\r\n\r\n\n\n";
-  const Read read =
-      read_all(kChunkedHead + "17\r\n" + data + "\r\n0\r\n\r\n");
+  const Read read = read_all(kChunkedHead + "17\r\n" + data + "\r\n0\r\n\r\n");
   EXPECT_TRUE(read.whole) << read.problem;
   EXPECT_EQ(read.body, data);
 }
@@ -176,15 +177,16 @@ TEST(HttpReader, TheConnectionIsKeptAsVersionAndFieldSay) {
 
 TEST(HttpReader, ChunksCountMoreThanALengthButTheConnectionIsNotTrusted) {
   const Read read = read_all(
-      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: "
+      "Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
   EXPECT_TRUE(read.whole);
   EXPECT_EQ(read.body, "ab");
   EXPECT_FALSE(read.keeps_alive);
 }
 
 TEST(HttpReader, AFoldedLineOfAFieldWeDoNotReadIsTolerated) {
-  const Read read = read_all(
-      "HTTP/1.1 200 OK\r\nX-Long: a\r\n\t b\r\n c\r\nContent-Length: 1\r\n\r\nx");
+  const Read read =
+      read_all("HTTP/1.1 200 OK\r\nX-Long: a\r\n\t b\r\n c\r\nContent-Length: 1\r\n\r\nx");
   EXPECT_TRUE(read.whole) << read.problem;
 }
 
@@ -219,7 +221,8 @@ TEST(HttpReader, WhatIsRefusedIsNamed) {
        "Transfer-Encoding"},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "\"zz\" is not a chunk size"},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n", "\"\" is not a chunk size"},
-      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 5\r\n", "\"5 5\" is not a chunk size"},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 5\r\n",
+       "\"5 5\" is not a chunk size"},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000000000000000\r\n", "too large"},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
        "0x62 where a chunk's line end should be"},
@@ -249,10 +252,12 @@ TEST(HttpReader, LinesAndHeadsHaveLimitsAndTheLastByteBeforeThemIsFine) {
   EXPECT_THAT(read_all(head(29), limits).problem, HasSubstr("header line is longer than 32 bytes"));
   EXPECT_THAT(read_all(std::string("HTTP/1.1 200 ") + std::string(40, 'x'), limits).problem,
               HasSubstr("longer than 32"));
-  EXPECT_TRUE(read_all("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1;23456\r\na\r\n0\n\n", limits)
-                  .whole);
+  EXPECT_TRUE(
+      read_all("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1;23456\r\na\r\n0\n\n", limits)
+          .whole);
   EXPECT_THAT(
-      read_all("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1;234567\r\na\r\n0\n\n", limits).problem,
+      read_all("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1;234567\r\na\r\n0\n\n", limits)
+          .problem,
       HasSubstr("chunk's size line is longer than 8"));
   // Trailers and interim heads count too.
   std::string trailers = "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\n";
@@ -274,8 +279,8 @@ TEST(HttpReader, AnEarlyEndSaysWhereItCame) {
   EXPECT_EQ(read_all("HTTP/1.1 100 Continue\r\n\r\n").ending, Ending::kCutHead);
   EXPECT_EQ(read_all("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab").ending, Ending::kCutBody);
   EXPECT_EQ(read_all("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n").ending, Ending::kCutBody);
-  for (const char* cut : {"", "5", "5\r\n", "5\r\nab", "5\r\nhello", "5\r\nhello\r\n", "0\r\n",
-                          "0\r\nX: 1\r\n"}) {
+  for (const char* cut :
+       {"", "5", "5\r\n", "5\r\nab", "5\r\nhello", "5\r\nhello\r\n", "0\r\n", "0\r\nX: 1\r\n"}) {
     EXPECT_EQ(read_all(kChunkedHead + cut).ending, Ending::kCutBody) << cut;
   }
 }

@@ -1,8 +1,9 @@
 // Batches stay within what one frame carries, whatever the texts: none is lost, order is kept.
 
+#include "agent/session/record_batcher.h"
+
 #include <gtest/gtest.h>
 
-#include "agent/session/record_batcher.h"
 #include "common/wire/codec.h"
 
 namespace tutti::session {

@@ -413,12 +413,13 @@ TEST(SpecConfig, DistributedBlock) {
   const auto distributed = [](const std::string& text) {
     return Parts{.more = "distributed: {" + text + "}"};
   };
-  const Config config = accepted(
-      distributed("agents: [tcp://a:5000, 'tcp://[::1]:5001'], prefetch: 0, balance: pinned, "
-                  "request_timeout_s: 3, token_source: usage"));
+  const Config config = accepted(distributed(
+      "agents: [tcp://a:5000, 'tcp://[::1]:5001'], prefetch: 0, balance: pinned, transport: multi, "
+      "request_timeout_s: 3, token_source: usage"));
   EXPECT_THAT(config.distributed.agents, ElementsAre("tcp://a:5000", "tcp://[::1]:5001"));
   EXPECT_EQ(config.distributed.expect, 2);
   EXPECT_EQ(config.distributed.balance, base::Balance::kPinned);
+  EXPECT_EQ(config.distributed.transport, base::Way::kMulti);
   EXPECT_EQ(config.distributed.request_timeout_s, 3.0);
   EXPECT_EQ(config.distributed.token_source, TokenSource::kUsage);
   EXPECT_EQ(accepted(distributed("listen: 'tcp://0.0.0.0:7', expect: 3")).distributed.expect, 3);
@@ -437,6 +438,10 @@ TEST(SpecConfig, DistributedBlock) {
               HasSubstr("\"continue\" is not supported yet; use stop"));
   EXPECT_THAT(refused(distributed("balance: fastest")),
               HasSubstr("must be one of least_in_flight"));
+  Parts secure = distributed("transport: direct");
+  EXPECT_EQ(accepted(secure).distributed.transport, base::Way::kDirect);
+  secure.endpoints = R"(endpoint_config: {endpoints: ["http://h:8000", "HTTPS://h:8001"]})";
+  EXPECT_THAT(refused(secure), HasSubstr("cannot be direct with an https endpoint"));
   EXPECT_THAT(refused(distributed("heartbeat_s: 4, lost_after_s: 5")),
               HasSubstr("at least twice heartbeat_s: 8 or more"));
   EXPECT_THAT(refused(distributed("prefetch: -2")), HasSubstr("must be >= -1"));

@@ -188,16 +188,17 @@ TEST(SpecFlags, SectionsTakeJsonAndFreeMappingsTakeKeys) {
 }
 
 TEST(SpecFlags, AgentsFlagsFillTheDistributedBlock) {
-  const Config config =
-      accepted({"--agents", "tcp://a:1,tcp://b:2", "--agents=tcp://c:3", "--local-agents", "2",
-                "--prefetch", "-1", "--balance", "round-robin", "--token-source", "usage",
-                "--connect-timeout", "3", "--distributed.heartbeat-s", "0.1", "--insecure-agents"});
+  const Config config = accepted(
+      {"--agents", "tcp://a:1,tcp://b:2", "--agents=tcp://c:3", "--local-agents", "2", "--prefetch",
+       "-1", "--balance", "round-robin", "--token-source", "usage", "--connect-timeout", "3",
+       "--transport", "direct", "--distributed.heartbeat-s", "0.1", "--insecure-agents"});
   EXPECT_THAT(config.distributed.agents, ElementsAre("tcp://a:1", "tcp://b:2", "tcp://c:3"));
   EXPECT_EQ(config.distributed.expect, 3);
   EXPECT_EQ(config.distributed.local_agents, 2);
   EXPECT_EQ(config.distributed.balance, base::Balance::kRoundRobin);
   EXPECT_EQ(config.distributed.token_source, TokenSource::kUsage);
   EXPECT_EQ(config.distributed.connect_timeout_s, 3.0);
+  EXPECT_EQ(config.distributed.transport, base::Way::kDirect);
   EXPECT_TRUE(config.distributed.insecure);
   EXPECT_FALSE(config.settings.client.insecure);
 }

@@ -63,8 +63,7 @@ TEST(StampMap, AStepNeverBendsAStamp) {
       }
       for (std::int64_t age_us = 0; age_us <= 40'000; age_us += 500) {
         const Instant made = read_at - Duration::micros(age_us);
-        const Instant mapped =
-            map.map(wall_at(made, made < stepped ? Duration{} : step), read_at);
+        const Instant mapped = map.map(wall_at(made, made < stepped ? Duration{} : step), read_at);
         if (mapped.is_set()) {
           EXPECT_EQ(mapped, made) << "step " << step_us << " read " << read_us << " age " << age_us;
           ++used;

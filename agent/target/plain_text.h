@@ -1,0 +1,36 @@
+#pragma once
+
+// is_plain: whether the inside of a JSON string stands for itself: ASCII without controls, quotes
+// and backslashes. Eight bytes at a time, for the text of every chunk goes through it. Pure.
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace tutti::target {
+
+// Of eight bytes at once: some byte is below 0x20, above 0x7F, a quote or a backslash. Borrows only
+// run from a byte that is one of these to its neighbour, so "none" is exact.
+inline bool has_unplain_byte(std::uint64_t word) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  constexpr std::uint64_t kHighs = 0x8080808080808080;
+  const std::uint64_t quote = word ^ (kOnes * '"');
+  const std::uint64_t backslash = word ^ (kOnes * '\\');
+  return ((word | (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes)) & kHighs) != 0;
+}
+
+inline bool is_plain(std::string_view text) {
+  std::uint64_t word = 0;
+  std::size_t at = 0;
+  for (; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if (has_unplain_byte(word)) {
+      return false;
+    }
+  }
+  word = 0x6161616161616161;  // what is missing of the last eight is plain
+  std::memcpy(&word, text.data() + at, text.size() - at);
+  return !has_unplain_byte(word);
+}
+
+}  // namespace tutti::target
