@@ -35,7 +35,9 @@ void Engine::Inside::take_records(std::vector<EngineEvent>& out) {
   wire::Record record;
   for (auto& worker : workers) {
     // No more than were there at the start: a fast worker must not hold the session here.
-    for (std::size_t left = worker->recorder().size(); left > 0; --left) {
+    std::size_t left = worker->recorder().size();
+    batch.records.reserve(batch.records.size() + left);
+    for (; left > 0; --left) {
       if (!worker->recorder().take(record)) {
         break;
       }

@@ -129,10 +129,12 @@ void configure_handle(CURL* easy, const ExchangeShared& shared) {
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    connect_ms > 0 ? static_cast<long>(std::min<std::int64_t>(connect_ms, INT_MAX))
                                   : static_cast<long>(INT_MAX));
-  // curl compares whole seconds with ">": n stands for "idle for less than n + 1 seconds".
+  // curl compares whole seconds with ">": n stands for "idle for less than n + 1 seconds", 0
+  // included.
   const std::int64_t idle_s = (target.idle_connection_max.ns + 999'999'999) / 1'000'000'000;
-  curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN,
-                   idle_s > 0 ? static_cast<long>(std::max<std::int64_t>(idle_s - 1, 1)) : 0L);
+  curl_easy_setopt(
+      easy, CURLOPT_MAXAGE_CONN,
+      static_cast<long>(idle_s > 0 ? std::min<std::int64_t>(idle_s - 1, INT_MAX) : INT_MAX));
 }
 
 Exchange::Exchange(const ExchangeShared& shared)

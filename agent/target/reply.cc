@@ -23,8 +23,8 @@ bool same_word(std::string_view a, std::string_view b) {
     return false;
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::tolower(static_cast<unsigned char>(a[i])) !=
-        std::tolower(static_cast<unsigned char>(b[i]))) {
+    if (a[i] != b[i] && std::tolower(static_cast<unsigned char>(a[i])) !=
+                            std::tolower(static_cast<unsigned char>(b[i]))) {
       return false;
     }
   }

@@ -132,10 +132,6 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
     --seat.outstanding;
     --seat.leased;
   }
-  if (mode_ == Mode::kDraining) {
-    trim();
-    give_up_holes("never issued: its agent gave it back after the last lease");
-  }
 }
 
 void PhaseRun::drained(AgentKey agent, const wire::Drained& message) {
@@ -387,11 +383,12 @@ void PhaseRun::close_drained_seats(Instant now) {
   }
 }
 
+// Not before the start: until then a stop must be able to take everything back.
 bool PhaseRun::ready_to_drain(Instant now) const {
   const bool all_started = std::all_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
     return seat.lost || queued(seat) == 0;
   });
-  return all_started && !recall_pending() && (!timed() || now >= start_at_ + last_due_);
+  return all_started && !recall_pending() && now >= start_at_ + last_due_;
 }
 
 void PhaseRun::advance(Instant now, std::vector<Command>& out) {
@@ -406,6 +403,7 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
       return !seat.lost && !seat.leaving && seat.slots > 0;
     });
     if (nobody && mode_ == Mode::kFilling) {
+      trim();
       give_up_holes("never issued: no agent with slots was left");
     }
     if (supply_empty() && !balance_tail(now, out) && ready_to_drain(now)) {
@@ -414,9 +412,12 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
     }
   }
   close_drained_seats(now);
-  if (mode_ == Mode::kAborting && std::all_of(seats_.begin(), seats_.end(), seat_closed)) {
+  if (!returned_.empty() && mode_ >= Mode::kDraining &&
+      std::all_of(seats_.begin(), seats_.end(), seat_closed)) {
     trim();
-    give_up_holes("never issued: the run was aborted");
+    give_up_holes(mode_ == Mode::kAborting
+                      ? "never issued: the run was aborted"
+                      : "never issued: its agent gave it back after the last lease");
   }
 }
 

@@ -71,6 +71,9 @@ void CoordinatorNode::receive(std::size_t from, const std::string& bytes) {
     return;
   }
   Peer& peer = peer_of(from, false);
+  if (peer.lost) {
+    return;  // given up for good: its frames go nowhere
+  }
   for (wire::Message& message : peer.line->receive(bytes, local())) {
     world_.note(wire::name_of(message), 0, from);
     if (const auto* batch = std::get_if<wire::RecordBatch>(&message)) {

@@ -335,6 +335,13 @@ class Play {
                           static_cast<int>(fault.kind), static_cast<double>(fault.at.ns) / 1e9,
                           fault.agent, fault.lasts.to_seconds());
     }
+    for (const auto& [phase, totals] : coordinator_.totals()) {
+      if (!totals.missing.empty()) {
+        const conduct::Missing& last = totals.missing.back();
+        text += fmt::format("  phase {}: {} missing, the last is {} of agent \"{}\": {}\n", phase,
+                            totals.missing.size(), last.seq, last.agent, last.why);
+      }
+    }
     for (const std::string& notice : coordinator_.notices()) {
       text += "  notice: " + notice + "\n";
     }

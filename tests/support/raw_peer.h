@@ -52,6 +52,7 @@ class RawPeer {
   std::string url(const char* host = "127.0.0.1") const {
     return fmt::format("http://{}:{}/v1/chat/completions", host, port_);
   }
+  std::uint16_t port() const { return port_; }
   std::size_t connections() const { return connections_; }
 
   // Until the bytes hold `end`, or the other side closes.

@@ -95,15 +95,28 @@ TEST(EngineConnection, ASecondDeadKeptConnectionIsAFailureNotAThirdTry) {
 TEST(EngineConnection, TooLongIdleConnectionsAreNotUsed) {
   ScriptedServer server(streams({"a"}));
   EngineRig rig({server.url()});
-  rig.config.target.idle_connection_max = Duration::seconds(2);
+  rig.config.target.idle_connection_max = Duration::seconds(1);
   rig.arm(base::Pacing::kClosedLoop, 1);
   rig.issue(2);
   ASSERT_TRUE(rig.pump_records(2));
-  std::this_thread::sleep_for(2200ms);
+  std::this_thread::sleep_for(1200ms);
   rig.issue(1, 2);
   ASSERT_TRUE(rig.pump_records(3));
   EXPECT_TRUE(rig.records[1].connection_reused);
   EXPECT_FALSE(rig.records[2].connection_reused);
+}
+
+TEST(EngineConnection, WithoutAnIdleLimitAConnectionIsKept) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({server.url()});
+  rig.config.target.idle_connection_max = {};
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(1);
+  ASSERT_TRUE(rig.pump_records(1));
+  std::this_thread::sleep_for(2200ms);  // two whole seconds, as libcurl counts them
+  rig.issue(1, 1);
+  ASSERT_TRUE(rig.pump_records(2));
+  EXPECT_TRUE(rig.records[1].connection_reused);
 }
 
 TEST(EngineConnection, WarmOpensTheConnectionsThatTheFirstQueriesUse) {

@@ -112,6 +112,49 @@ TEST(EngineDirect, AKeptConnectionThatTookTheRequestAndClosedIsAFailure) {
   EXPECT_EQ(server.requests(), 2U);  // the server worked on it: it is not asked to do so again
 }
 
+// Our sockets that are connected to `port`.
+std::vector<int> sockets_to(std::uint16_t port) {
+  std::vector<int> found;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t length = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+        peer.sin_family == AF_INET && ntohs(peer.sin_port) == port) {
+      found.push_back(fd);
+    }
+  }
+  return found;
+}
+
+TEST(EngineDirect, AQueryOfWhichNotOneByteWasTakenIsSentAgainOnceOnAFreshConnection) {
+  std::vector<sys::Fd> held;  // no FIN: the kept connection looks alive
+  const RawPeer peer([&held](int fd, std::size_t) {
+    RawPeer::read_until(fd, kRequestEnd);
+    RawPeer::write_all(fd, kAnswer);
+    held.emplace_back(dup(fd));
+  });
+  EngineRig rig({peer.url()}, false);
+  rig.config.target.way = base::Way::kDirect;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(1);
+  ASSERT_TRUE(rig.pump_records(1));
+  const std::vector<int> ours = sockets_to(peer.port());
+  ASSERT_EQ(ours.size(), 1U);
+  shutdown(ours[0], SHUT_WR);  // from now on it takes nothing
+  const Instant before = rig.clock.mono();
+  rig.issue(1, 1);
+  ASSERT_TRUE(rig.pump_records(2));
+  const wire::Record& record = rig.records[1];
+  EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
+  EXPECT_TRUE(record.resent);
+  EXPECT_FALSE(record.connection_reused);
+  EXPECT_GT(record.connect_us, 0U);
+  EXPECT_GE(record.sent_at, before);
+  EXPECT_LE(record.sent_at, record.first_byte_at);
+  EXPECT_EQ(peer.connections(), 2U);
+  rig.engine().stop();
+}
+
 // The server closes right after its answer, a little later each time, into the client's next
 // request. Whatever wins, no query reaches the server twice and none is lost.
 TEST(EngineDirect, TheKeepAliveRaceNeverDoublesAQuery) {

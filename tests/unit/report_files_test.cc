@@ -86,6 +86,26 @@ struct Written {
   }
 };
 
+TEST(RunFolder, SaysWhichStampWasUsedAndHowManyReadsHadNone) {
+  Written kernel;
+  ledger::Ledger ledger = open_ledger(kernel.folder);
+  accept_mixed(ledger, kernel.run);
+  kernel.run.agents[1].health.reads_unstamped = 7;
+  kernel.run.agents[1].health.read_lag_p99 = base::Duration::micros(250);
+  kernel.write(ledger);
+  EXPECT_EQ(kernel.summary["distributed"]["stamps"], "kernel receive");
+  EXPECT_EQ(kernel.summary["distributed"]["agents"][1]["worst"]["read_lag_p99_ns"], 250'000);
+  EXPECT_EQ(kernel.summary["distributed"]["agents"][1]["worst"]["reads_unstamped"], 7);
+  EXPECT_THAT(kernel.text, HasSubstr("Stamps of replies: the kernel's"));
+  EXPECT_THAT(kernel.text, HasSubstr("7 reads had no kernel stamp that could be used"));
+  kernel.run.config.kernel_stamps = false;
+  kernel.run.agents[1].health.reads_unstamped = 0;
+  kernel.write(ledger);
+  EXPECT_EQ(kernel.summary["distributed"]["stamps"], "read");
+  EXPECT_THAT(kernel.text, HasSubstr("Stamps of replies: of the read"));
+  EXPECT_THAT(kernel.text, testing::Not(HasSubstr("no kernel stamp")));
+}
+
 TEST(RunFolder, HoldsTheReferencesFieldsAndOurBlocksAfterThem) {
   Written out;
   ledger::Ledger ledger = open_ledger(out.folder);
