@@ -54,16 +54,20 @@ function(tutti_library name)
   target_link_libraries(${name} PUBLIC tutti_house ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
 endfunction()
 
-# tutti_test(NAME SOURCES a_test.cc … [DEPS targets…] [TIMEOUT s]): one gtest program, one ctest entry.
+# tutti_test(NAME SOURCES a_test.cc … [DEPS targets…] [TIMEOUT s] [PLACES]): one gtest program, one ctest
+# entry. PLACES: it reads files of the source tree or runs our programs. Only those get the paths, so that
+# the objects of all others are the same in every clone (ccache).
 function(tutti_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "PLACES" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE tutti_house ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE TUTTI_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-    TUTTI_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  if(ARG_PLACES)
+    target_compile_definitions(${name} PRIVATE TUTTI_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+      TUTTI_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
   if(TUTTI_SANITIZE STREQUAL "thread")

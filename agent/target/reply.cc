@@ -153,7 +153,7 @@ void Reply::on_body(std::string_view bytes, base::Instant at) {
       keep_body(bytes, kJsonReplyBytesMax);
       if (body_.size() == kJsonReplyBytesMax) {
         broken_ = true;
-        set_message("the reply is larger than 64 MiB");
+        set_message("the reply is larger than 16 MiB");
       }
       return;
     case Body::kError:
@@ -254,7 +254,7 @@ void Reply::take_text(TextKind kind, std::string_view text) {
   text_bytes_ += text.size();
   if (text_bytes_ > kOutputBytesMax) {
     broken_ = true;
-    set_message("the reply's text is larger than 64 MiB");
+    set_message("the reply's text is larger than 16 MiB");
     return;
   }
   const bool is_content = kind == TextKind::kContent;
