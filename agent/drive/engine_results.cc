@@ -32,20 +32,20 @@ void Engine::Inside::note_live(const wire::Record& record) {
 
 void Engine::Inside::take_records(std::vector<EngineEvent>& out) {
   EngineRecords batch;
-  wire::Record record;
   for (auto& worker : workers) {
     // No more than were there at the start: a fast worker must not hold the session here.
     std::size_t left = worker->recorder().size();
     batch.records.reserve(batch.records.size() + left);
     for (; left > 0; --left) {
-      if (!worker->recorder().take(record)) {
+      std::unique_ptr<wire::Record> record = worker->recorder().take();
+      if (!record) {
         break;
       }
-      ++phases[record.phase].returned;
-      note_live(record);
+      ++phases[record->phase].returned;
+      note_live(*record);
       // Copied, so that the worker gets its buffers back: its thread is the one that is measured.
-      batch.records.push_back(record);
-      worker->recorder().give_back(record);
+      batch.records.push_back(*record);
+      worker->recorder().give_back(std::move(record));
     }
   }
   if (!batch.records.empty()) {

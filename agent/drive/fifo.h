@@ -15,17 +15,18 @@ class Fifo {
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   const T& front() const { return items_[head_]; }
+  const T& back() const { return items_[(head_ + size_ - 1) & (items_.size() - 1)]; }
 
   void push(T value) {
     if (size_ == items_.size()) {
       grow();
     }
-    items_[(head_ + size_) % items_.size()] = std::move(value);
+    items_[(head_ + size_) & (items_.size() - 1)] = std::move(value);
     ++size_;
   }
   T pop() {
     T value = std::move(items_[head_]);
-    head_ = (head_ + 1) % items_.size();
+    head_ = (head_ + 1) & (items_.size() - 1);
     --size_;
     return value;
   }
@@ -38,13 +39,13 @@ class Fifo {
   void grow() {
     std::vector<T> bigger(items_.empty() ? 64 : items_.size() * 2);
     for (std::size_t i = 0; i < size_; ++i) {
-      bigger[i] = std::move(items_[(head_ + i) % items_.size()]);
+      bigger[i] = std::move(items_[(head_ + i) & (items_.size() - 1)]);
     }
     items_ = std::move(bigger);
     head_ = 0;
   }
 
-  std::vector<T> items_;
+  std::vector<T> items_;  // none, or a power of two
   std::size_t head_ = 0;
   std::size_t size_ = 0;
 };

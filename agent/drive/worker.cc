@@ -20,15 +20,6 @@ constexpr std::size_t kEventsPerLook = 16;  // events handled between two looks 
 constexpr std::size_t kIssuesPerLook = 64;
 constexpr base::Duration kSpin = base::Duration::micros(50);
 
-struct LaterDue {
-  template <class Q>
-  bool operator()(const Q& a, const Q& b) const {
-    return a.command.due_offset != b.command.due_offset
-               ? a.command.due_offset > b.command.due_offset
-               : a.command.seq > b.command.seq;
-  }
-};
-
 }  // namespace
 
 Worker::Worker(WorkerConfig config, const base::Clock& clock, SessionBell& session_bell)
@@ -42,7 +33,6 @@ Worker::Worker(WorkerConfig config, const base::Clock& clock, SessionBell& sessi
       poller_(kEventsPerTurn),
       transport_(target::make_transport(config_.transport, poller_, clock_, *this, gauges_.live)),
       picker_(config_.balance, config_.transport.frontends.size(), config_.global_number) {
-  ready_.reserve(config_.queue_max);
   TUTTI_CHECK(poller_.add(bell_.fd(), sys::kReadable));
   TUTTI_CHECK(poller_.add(timer_.fd(), sys::kReadable));
 }
@@ -168,8 +158,9 @@ void Worker::obey(Order& order) {
 
 void Worker::arm(const Order& order) {
   if (!armed_ || order.phase != phase_) {
-    parked_.insert(parked_.end(), ready_.begin(), ready_.end());
-    ready_.clear();
+    while (!ready_.empty()) {
+      parked_.push_back(ready_.pop());
+    }
     issued_ = 0;
     on_wire_ = 0;
     gauges_.phase.set(order.phase);
@@ -202,8 +193,7 @@ void Worker::enqueue(const Queued& queued) {
     parked_.push_back(queued);
     return;
   }
-  ready_.push_back(queued);
-  std::push_heap(ready_.begin(), ready_.end(), LaterDue{});
+  ready_.push(queued);
 }
 
 void Worker::recall(const Order& order) {
@@ -211,16 +201,15 @@ void Worker::recall(const Order& order) {
   Note note;
   note.kind = Note::Kind::kRecalled;
   note.ticket = order.ticket;
-  const auto take_from = [&note, phase](std::vector<Queued>& queue) {
-    std::erase_if(queue, [&note, phase](const Queued& q) {
-      if (q.phase == phase) {
-        note.unstarted.emplace_back(q.phase, q.command.seq);
-      }
-      return q.phase == phase;
-    });
-  };
-  take_from(ready_);
-  take_from(parked_);
+  while (phase == phase_ && !ready_.empty()) {
+    note.unstarted.emplace_back(phase, ready_.pop().command.seq);
+  }
+  std::erase_if(parked_, [&note, phase](const Queued& q) {
+    if (q.phase == phase) {
+      note.unstarted.emplace_back(q.phase, q.command.seq);
+    }
+    return q.phase == phase;
+  });
   tell(std::move(note));
 }
 
@@ -229,12 +218,13 @@ void Worker::abort(const Order& order) {
   Note note;
   note.kind = Note::Kind::kAborted;
   note.ticket = order.ticket;
-  for (auto* queue : {&ready_, &parked_}) {
-    for (const auto& queued : *queue) {
-      note.unstarted.emplace_back(queued.phase, queued.command.seq);
-    }
-    queue->clear();
+  while (!ready_.empty()) {
+    parked_.push_back(ready_.pop());
   }
+  for (const auto& queued : parked_) {
+    note.unstarted.emplace_back(queued.phase, queued.command.seq);
+  }
+  parked_.clear();
   while (!waiting_.empty()) {
     end_unsent(waiting_.pop(), wire::Failure::kCancelled, reason);
   }
@@ -291,9 +281,7 @@ void Worker::fire() {
 
 void Worker::issue_next(base::Instant due_at, base::Instant now) {
   target::Query query;
-  query.command = ready_.front().command;
-  std::pop_heap(ready_.begin(), ready_.end(), LaterDue{});
-  ready_.pop_back();
+  query.command = ready_.pop().command;
   query.phase = static_cast<std::uint16_t>(phase_);
   query.due_at = due_at;
   query.issued_at = now;
@@ -352,37 +340,37 @@ std::string_view Worker::defect_of(const base::IssueCommand& command) const {
 }
 
 void Worker::end_unsent(const target::Query& query, wire::Failure failure, std::string_view why) {
-  unsent_ = wire::Record{};
-  unsent_.seq = query.command.seq;
-  unsent_.sample = query.command.sample;
-  unsent_.phase = query.phase;
-  unsent_.worker = config_.transport.worker;
-  unsent_.outcome =
+  *unsent_ = wire::Record{};
+  unsent_->seq = query.command.seq;
+  unsent_->sample = query.command.sample;
+  unsent_->phase = query.phase;
+  unsent_->worker = config_.transport.worker;
+  unsent_->outcome =
       failure == wire::Failure::kCancelled ? wire::Outcome::kCancelled : wire::Outcome::kFailed;
-  unsent_.failure = failure;
-  unsent_.due_at = query.due_at;
-  unsent_.issued_at = query.issued_at;
-  unsent_.done_at = clock_.mono();
-  unsent_.error_message.assign(why.substr(0, wire::kErrorTextMax));
+  unsent_->failure = failure;
+  unsent_->due_at = query.due_at;
+  unsent_->issued_at = query.issued_at;
+  unsent_->done_at = clock_.mono();
+  unsent_->error_message.assign(why.substr(0, wire::kErrorTextMax));
   gauges_.settled.add();
   close_out(unsent_);
 }
 
-void Worker::on_done(wire::Record& record) {
-  picker_.ended(record.frontend);
-  FrontendCounts& frontend = gauges_.frontends[record.frontend];
+void Worker::on_done(std::unique_ptr<wire::Record>& record) {
+  picker_.ended(record->frontend);
+  FrontendCounts& frontend = gauges_.frontends[record->frontend];
   frontend.done.add();
-  frontend.failed.add(record.outcome == wire::Outcome::kOk ? 0 : 1);
-  on_wire_ -= record.phase == phase_ ? 1U : 0U;
+  frontend.failed.add(record->outcome == wire::Outcome::kOk ? 0 : 1);
+  on_wire_ -= record->phase == phase_ ? 1U : 0U;
   close_out(record);
   fire();
 }
 
 // Common end of a sent and an unsent query: counted, its slot freed, its record handed over.
-void Worker::close_out(wire::Record& record) {
-  const bool ok = record.outcome == wire::Outcome::kOk;
-  const base::Instant free_at = record.done_at;
-  const bool mine = record.phase == phase_;
+void Worker::close_out(std::unique_ptr<wire::Record>& record) {
+  const bool ok = record->outcome == wire::Outcome::kOk;
+  const base::Instant free_at = record->done_at;
+  const bool mine = record->phase == phase_;
   recorder_.add(record);
   told_ = true;
   gauges_.in_flight.set(gauges_.in_flight.get() - 1);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/drive/due_queue.h"
 #include "agent/drive/fifo.h"
 #include "agent/drive/gauges.h"
 #include "agent/record/recorder.h"
@@ -104,12 +105,7 @@ class Worker final : private target::ExchangeSink {
   base::Duration cpu() const;
 
  private:
-  struct Queued {
-    base::IssueCommand command{};
-    std::uint32_t phase = 0;
-  };
-
-  void on_done(wire::Record& record) override;
+  void on_done(std::unique_ptr<wire::Record>& record) override;
   void on_warmed(target::Warmed warmed) override;
 
   void run();
@@ -130,7 +126,7 @@ class Worker final : private target::ExchangeSink {
   void send(const target::Query& query);
   std::string_view defect_of(const base::IssueCommand& command) const;
   void end_unsent(const target::Query& query, wire::Failure failure, std::string_view why);
-  void close_out(wire::Record& record);
+  void close_out(std::unique_ptr<wire::Record>& record);
 
   const WorkerConfig config_;
   const base::Clock& clock_;
@@ -161,11 +157,11 @@ class Worker final : private target::ExchangeSink {
   base::Instant woke_at_{};
   std::size_t issued_ = 0;          // of the armed phase, not ended: waiting or on the wire
   std::size_t on_wire_ = 0;         // of the armed phase
-  std::vector<Queued> ready_;       // heap: earliest due, then lowest seq first; all of phase_
+  DueQueue ready_;                  // all of phase_
   std::vector<Queued> parked_;      // of phases that are not armed any more
   Fifo<target::Query> waiting_;     // issued, no room on the wire yet
   Fifo<base::Instant> free_since_;  // closed loop: when each free slot became free, oldest first
-  wire::Record unsent_{};
+  std::unique_ptr<wire::Record> unsent_ = std::make_unique<wire::Record>();
 };
 
 }  // namespace tutti::drive

@@ -8,10 +8,12 @@ namespace tutti::record {
 Recorder::Recorder(std::size_t capacity)
     : ring_(capacity), spares_(std::min(capacity, kSparesMax)) {}
 
-bool Recorder::add(wire::Record& record) {
-  const std::size_t phase = std::min<std::size_t>(record.phase, kPhasesTold - 1);
+bool Recorder::add(std::unique_ptr<wire::Record>& record) {
+  const std::size_t phase = std::min<std::size_t>(record->phase, kPhasesTold - 1);
   if (ring_.push(std::move(record))) {
-    spares_.pop(record);
+    if (!spares_.pop(record)) {
+      record = std::make_unique<wire::Record>();
+    }
     return true;
   }
   auto& count = lost_[phase];
@@ -19,15 +21,21 @@ bool Recorder::add(wire::Record& record) {
   return false;
 }
 
-void Recorder::give_back(wire::Record& record) {
-  const wire::OutputText& text = record.output;
+std::unique_ptr<wire::Record> Recorder::take() {
+  std::unique_ptr<wire::Record> record;
+  ring_.pop(record);
+  return record;
+}
+
+void Recorder::give_back(std::unique_ptr<wire::Record> record) {
+  const wire::OutputText& text = record->output;
   const std::size_t bytes = text.content_first.capacity() + text.content_rest.capacity() +
                             text.reasoning_first.capacity() + text.reasoning_rest.capacity() +
-                            text.tool_calls.capacity() + record.error_message.capacity() +
-                            record.finish_text.capacity() +
-                            record.chunk_at.capacity() * sizeof(base::Instant);
-  if (bytes > kSpareBytesMax || !spares_.push(std::move(record))) {
-    record = wire::Record{};
+                            text.tool_calls.capacity() + record->error_message.capacity() +
+                            record->finish_text.capacity() +
+                            record->chunk_at.capacity() * sizeof(base::Instant);
+  if (bytes <= kSpareBytesMax) {
+    spares_.push(std::move(record));  // full: freed here
   }
 }
 

@@ -1,14 +1,17 @@
 #pragma once
 
-// Recorder: the way of records from one worker to the session thread, and of their emptied buffers
-// back, so that a worker's texts need no memory of their own. add() never blocks and never
-// allocates; a full ring is a counted loss that makes the run invalid. One producer, one consumer;
-// counters may be read by either.
+// Recorder: the way of records from one worker to the session thread, and of read ones back, so
+// that a worker's records and texts need no new memory. Records travel as pointers: few of them are
+// on the way at a time, and those few stay in the cache, which a ring of whole records would not.
+// add() never blocks, and allocates only while more records are on the way than ever before; a full
+// ring is a counted loss that makes the run invalid. One producer, one consumer; counters may be
+// read by either.
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "common/base/ring.h"
 #include "common/wire/record.h"
@@ -24,14 +27,14 @@ class Recorder {
 
   explicit Recorder(std::size_t capacity);
 
-  // Worker. Takes the record's content and leaves in it the buffers of one that was given back, if
-  // any was. False: lost.
-  bool add(wire::Record& record);
-  // Session. Swaps the oldest record into `out`; false: none.
-  bool take(wire::Record& out) { return ring_.pop(out); }
-  // Session. A record it has copied or does not need. Outsized buffers, and those beyond
-  // kSparesMax that wait, are not kept.
-  void give_back(wire::Record& record);
+  // Worker. Takes the record and leaves in its place one that was given back, or a new one: its
+  // content means nothing, its buffers are to be reused. False: lost, the record is as it was.
+  bool add(std::unique_ptr<wire::Record>& record);
+  // Session. The oldest record; null: none.
+  std::unique_ptr<wire::Record> take();
+  // Session. A record it has read. Outsized ones, and those beyond kSparesMax that wait, are not
+  // kept.
+  void give_back(std::unique_ptr<wire::Record> record);
 
   std::uint64_t lost() const;
   std::uint64_t lost(std::uint32_t phase) const;
@@ -39,8 +42,8 @@ class Recorder {
   std::uint32_t fill_percent() const;
 
  private:
-  base::SpscRing<wire::Record> ring_;
-  base::SpscRing<wire::Record> spares_;  // session → worker: content without meaning
+  base::SpscRing<std::unique_ptr<wire::Record>> ring_;
+  base::SpscRing<std::unique_ptr<wire::Record>> spares_;  // session → worker
   std::array<std::atomic<std::uint64_t>, kPhasesTold> lost_{};
 };
 

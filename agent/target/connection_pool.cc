@@ -14,6 +14,9 @@ namespace tutti::target {
 namespace {
 
 constexpr int kTrimmedPerTake = 4;
+// A connection read this recently, to its last byte and with no end in sight, is as good as looked
+// at: a slot that is refilled at once need not pay for another system call.
+constexpr base::Duration kReadJustNow = base::Duration::micros(20);
 
 void set_option(int fd, int level, int name) {
   const int one = 1;
@@ -40,7 +43,8 @@ Connection* ConnectionPool::find(int fd) const {
 Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection::State state,
                                   int& os_error) {
   const std::uint32_t events =
-      state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable;
+      sys::kHalfClosed |
+      (state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable);
   if (!poller_.add(fd.get(), events)) {
     os_error = errno;
     return nullptr;
@@ -57,6 +61,7 @@ Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection
   by_fd_[index] = &connection;
   connection.fd = std::move(fd);
   connection.call = nullptr;
+  connection.read_at = {};
   connection.frontend = frontend;
   connection.state = state;
   connection.watched = events;
@@ -133,7 +138,8 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
   }
   while (idle.size() > 0 && !too_old(idle.newest())) {
     Connection& connection = *idle.newest();
-    if (!quiet(connection.fd.get())) {
+    const bool just_read = connection.read_at.is_set() && now - connection.read_at <= kReadJustNow;
+    if (!just_read && !quiet(connection.fd.get())) {
       close(connection);
       continue;
     }
@@ -172,6 +178,7 @@ bool ConnectionPool::drop_idle() {
 }
 
 void ConnectionPool::watch(Connection& connection, std::uint32_t events) {
+  events |= sys::kHalfClosed;
   if (connection.watched != events) {
     TUTTI_CHECK(poller_.change(connection.fd.get(), events));
     connection.watched = events;

@@ -2,9 +2,10 @@
 
 // ConnectionPool: the plain sockets of a DirectTransport and their places in the epoll set:
 // connecting, busy with a call, or idle per frontend, last used first. An idle one is looked at
-// before it is used again; one that speaks unasked or was closed is never handed out. Connections
-// are pooled objects found by descriptor, so nothing is allocated once as many stood before. Every
-// socket asks the kernel for receive stamps. Owned by one worker thread.
+// before it is used again, unless it was read a moment ago; one that is known to have spoken
+// unasked or to be closed is never handed out. Connections are pooled objects found by descriptor,
+// so nothing is allocated once as many stood before. Every socket asks the kernel for receive
+// stamps. Owned by one worker thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@ struct Connection {
   sys::Fd fd;
   DirectCall* call = nullptr;  // null when idle
   base::Instant since{};       // connecting: begun; idle: last used
+  base::Instant read_at{};     // last read; unset when the peer's end was seen to follow
   std::uint32_t watched = 0;   // what epoll has
   std::uint16_t frontend = 0;
   State state = State::kBusy;

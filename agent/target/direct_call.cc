@@ -28,22 +28,22 @@ DirectCall::DirectCall(const DirectShared& shared)
     : shared_(shared), reply_(shared.config->target->api) {}
 
 void DirectCall::begin(const Query& query, base::Instant now) {
-  record_.seq = query.command.seq;
-  record_.sample = query.command.sample;
-  record_.phase = query.phase;
-  record_.worker = shared_.config->worker;
-  record_.frontend = query.frontend;
-  record_.due_at = query.due_at;
-  record_.issued_at = query.issued_at;
-  record_.sent_at = {};
-  record_.first_byte_at = {};
-  record_.done_at = {};
-  record_.connection_reused = false;
-  record_.resent = false;
-  record_.dns_us = 0;
-  record_.connect_us = 0;
-  record_.tls_us = 0;
-  record_.bytes_down = 0;
+  record_->seq = query.command.seq;
+  record_->sample = query.command.sample;
+  record_->phase = query.phase;
+  record_->worker = shared_.config->worker;
+  record_->frontend = query.frontend;
+  record_->due_at = query.due_at;
+  record_->issued_at = query.issued_at;
+  record_->sent_at = {};
+  record_->first_byte_at = {};
+  record_->done_at = {};
+  record_->connection_reused = false;
+  record_->resent = false;
+  record_->dns_us = 0;
+  record_->connect_us = 0;
+  record_->tls_us = 0;
+  record_->bytes_down = 0;
   started_at_ = now;
   last_stamp_ = {};
   sent_bytes_ = 0;
@@ -89,7 +89,7 @@ void DirectCall::set_body(const Query& query) {
   } else {
     add_part(row.body);
   }
-  record_.bytes_up = static_cast<std::uint32_t>(head.size() + length_bytes + bytes);
+  record_->bytes_up = static_cast<std::uint32_t>(head.size() + length_bytes + bytes);
 }
 
 std::span<iovec> DirectCall::unsent() {
@@ -109,7 +109,7 @@ void DirectCall::mark_sent(std::size_t bytes) {
 }
 
 void DirectCall::note_sent_at(base::Instant at) {
-  record_.sent_at = at;
+  record_->sent_at = at;
   last_stamp_ = at;  // an answer that lay there before the question is stamped with the question
 }
 
@@ -118,8 +118,8 @@ void DirectCall::note_sent_at(base::Instant at) {
 
 DirectCall::Reading DirectCall::read(std::string_view bytes, base::Instant at, bool& surplus) {
   last_stamp_ = at;
-  if (!record_.first_byte_at.is_set()) {
-    record_.first_byte_at = at;
+  if (!record_->first_byte_at.is_set()) {
+    record_->first_byte_at = at;
   }
   Reading reading = Reading::kMore;
   std::string_view body;
@@ -158,16 +158,17 @@ DirectCall::Reading DirectCall::read(std::string_view bytes, base::Instant at, b
   return reading;
 }
 
-wire::Record& DirectCall::finish(EndKind end, base::Instant at, std::string_view detail) {
-  record_.bytes_down = static_cast<std::uint32_t>(
+std::unique_ptr<wire::Record>& DirectCall::finish(EndKind end, base::Instant at,
+                                                  std::string_view detail) {
+  record_->bytes_down = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(body_bytes_down_ + reader_.header_bytes(), UINT32_MAX));
-  reply_.on_end(end, at, record_, detail);
-  record_.done_at = at;
-  if (record_.completion_tokens > 0) {
+  reply_.on_end(end, at, *record_, detail);
+  record_->done_at = at;
+  if (record_->completion_tokens > 0) {
     // Usage is the better count; the gauge only ever grows.
     const auto told = static_cast<std::int64_t>(reply_.content_events());
     add_relaxed(shared_.gauges->output_tokens, static_cast<std::uint64_t>(std::max<std::int64_t>(
-                                                   record_.completion_tokens - told, 0)));
+                                                   record_->completion_tokens - told, 0)));
   }
   return record_;
 }

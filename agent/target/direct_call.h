@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,10 +61,10 @@ class DirectCall {
   // The latest stamp of this call, which the next one never goes behind.
   base::Instant last_stamp() const { return last_stamp_; }
 
-  wire::Record& finish(EndKind end, base::Instant at, std::string_view detail);
+  std::unique_ptr<wire::Record>& finish(EndKind end, base::Instant at, std::string_view detail);
 
-  wire::Record& record() { return record_; }
-  std::uint16_t frontend() const { return record_.frontend; }
+  wire::Record& record() { return *record_; }
+  std::uint16_t frontend() const { return record_->frontend; }
   base::Instant started_at() const { return started_at_; }
 
   // ---- the transport's own notes
@@ -84,7 +85,7 @@ class DirectCall {
   const DirectShared& shared_;
   Reply reply_;
   HttpReader reader_;
-  wire::Record record_{};
+  std::unique_ptr<wire::Record> record_ = std::make_unique<wire::Record>();
   base::Instant started_at_{};
   base::Instant last_stamp_{};
   std::uint64_t sent_bytes_ = 0;

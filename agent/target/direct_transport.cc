@@ -259,11 +259,11 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
     }
   }
   if ((ready.events & (sys::kReadable | sys::kBroken)) != 0) {
-    read(*connection);
+    read(*connection, (ready.events & sys::kHalfClosed) != 0);
   }
 }
 
-void DirectTransport::read(Connection& connection) {
+void DirectTransport::read(Connection& connection, bool half_closed) {
   DirectCall& call = *connection.call;
   message_.msg_controllen = control_.size();
   const ssize_t n = recvmsg(connection.fd.get(), &message_, MSG_DONTWAIT);
@@ -274,6 +274,7 @@ void DirectTransport::read(Connection& connection) {
     return;
   }
   const base::Instant read_at = clock_.mono();
+  connection.read_at = half_closed ? base::Instant{} : read_at;
   const base::Instant at = arrival(stamp_of(message_), read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
@@ -371,7 +372,7 @@ void DirectTransport::forget_waiting(DirectCall& call) {
 
 void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
                           bool keeps_connection) {
-  wire::Record& record = call.finish(kind, at, detail);
+  std::unique_ptr<wire::Record>& record = call.finish(kind, at, detail);
   if (call.connection != nullptr) {
     if (keeps_connection) {
       pool_.keep(*call.connection, at);

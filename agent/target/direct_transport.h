@@ -56,7 +56,7 @@ class DirectTransport final : public Transport {
   class ProbeSink final : public ExchangeSink {
    public:
     explicit ProbeSink(DirectTransport& owner) : owner_(owner) {}
-    void on_done(wire::Record&) override {}
+    void on_done(std::unique_ptr<wire::Record>&) override {}
     void on_warmed(Warmed warmed) override { owner_.on_probed(std::move(warmed)); }
 
    private:
@@ -69,7 +69,7 @@ class DirectTransport final : public Transport {
   void finish_connect(Connection& connection);
   void send(Connection& connection);
   void fail_send(Connection& connection, int error);
-  void read(Connection& connection);
+  void read(Connection& connection, bool half_closed);
   void read_end(Connection& connection, int error);
   base::Instant arrival(std::int64_t stamp_wall_ns, base::Instant read_at, const DirectCall& call);
   std::string words(const DirectCall& call, std::string_view what) const;

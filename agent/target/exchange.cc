@@ -53,9 +53,9 @@ int on_before_request(void* self, char*, char*, int, int) {
     return CURL_PREREQFUNC_ABORT;
   }
   if (exchange.attempts_ == 1) {
-    exchange.record_.sent_at = exchange.shared_.clock->mono();
+    exchange.record_->sent_at = exchange.shared_.clock->mono();
   } else {
-    exchange.record_.resent = true;
+    exchange.record_->resent = true;
   }
   return CURL_PREREQFUNC_OK;
 }
@@ -81,7 +81,7 @@ curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* address) {
   auto& exchange = *static_cast<Exchange*>(self);
   if (exchange.resolve_began_at_.is_set()) {
     const base::Duration took = exchange.shared_.clock->mono() - exchange.resolve_began_at_;
-    exchange.record_.dns_us = to_us(took.ns / 1000);
+    exchange.record_->dns_us = to_us(took.ns / 1000);
     exchange.resolve_began_at_ = {};
   }
   exchange.socket_connected_ = false;
@@ -170,7 +170,7 @@ Exchange* Exchange::of(CURL* easy) {
 }
 
 const std::string& Exchange::frontend_label() const {
-  return shared_.config->frontends[record_.frontend].label;
+  return shared_.config->frontends[record_->frontend].label;
 }
 
 // ---- one query -------------------------------------------------------------------------------
@@ -191,28 +191,28 @@ void Exchange::set_body(const Query& query) {
   curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, body.data());
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), body.size()).ptr;
-  record_.bytes_up =
+  record_->bytes_up =
       static_cast<std::uint32_t>(shared_.config->frontends[query.frontend].head_bytes +
                                  (end - digits.data()) + static_cast<std::ptrdiff_t>(body.size()));
 }
 
 void Exchange::begin(const Query& query, base::Instant now) {
-  record_.seq = query.command.seq;
-  record_.sample = query.command.sample;
-  record_.phase = query.phase;
-  record_.worker = shared_.config->worker;
-  record_.frontend = query.frontend;
-  record_.due_at = query.due_at;
-  record_.issued_at = query.issued_at;
-  record_.sent_at = {};
-  record_.first_byte_at = {};
-  record_.done_at = {};
-  record_.connection_reused = false;
-  record_.resent = false;
-  record_.dns_us = 0;
-  record_.connect_us = 0;
-  record_.tls_us = 0;
-  record_.bytes_down = 0;
+  record_->seq = query.command.seq;
+  record_->sample = query.command.sample;
+  record_->phase = query.phase;
+  record_->worker = shared_.config->worker;
+  record_->frontend = query.frontend;
+  record_->due_at = query.due_at;
+  record_->issued_at = query.issued_at;
+  record_->sent_at = {};
+  record_->first_byte_at = {};
+  record_->done_at = {};
+  record_->connection_reused = false;
+  record_->resent = false;
+  record_->dns_us = 0;
+  record_->connect_us = 0;
+  record_->tls_us = 0;
+  record_->bytes_down = 0;
   started_at_ = now;
   resolve_began_at_ = {};
   http_status_ = 0;
@@ -233,11 +233,11 @@ void Exchange::begin(const Query& query, base::Instant now) {
 
 void Exchange::take_header_line(std::string_view line) {
   const base::Instant now = shared_.clock->mono();
-  if (!record_.first_byte_at.is_set()) {
-    record_.first_byte_at = now;
+  if (!record_->first_byte_at.is_set()) {
+    record_->first_byte_at = now;
   }
   shared_.gauges->last_response_ns.store(now.ns, std::memory_order_relaxed);
-  record_.bytes_down += static_cast<std::uint32_t>(line.size());
+  record_->bytes_down += static_cast<std::uint32_t>(line.size());
   if (header_whole_) {
     return;  // trailers of a chunked body
   }
@@ -260,7 +260,7 @@ void Exchange::take_header_line(std::string_view line) {
 
 void Exchange::take_body(std::string_view bytes) {
   const base::Instant now = shared_.clock->mono();
-  record_.bytes_down += static_cast<std::uint32_t>(bytes.size());
+  record_->bytes_down += static_cast<std::uint32_t>(bytes.size());
   reply_.on_body(bytes, now);
   const std::uint32_t events = reply_.content_events();
   if (events != events_told_) {
@@ -273,19 +273,19 @@ void Exchange::take_body(std::string_view bytes) {
 void Exchange::fill_connection_facts() {
   long new_connections = 0;
   curl_easy_getinfo(easy_, CURLINFO_NUM_CONNECTS, &new_connections);
-  record_.connection_reused = attempts_ > 0 && new_connections == 0;
-  if (record_.connection_reused || new_connections == 0) {
-    record_.dns_us = 0;
+  record_->connection_reused = attempts_ > 0 && new_connections == 0;
+  if (record_->connection_reused || new_connections == 0) {
+    record_->dns_us = 0;
     return;
   }
   const curl_off_t resolved = time_of(easy_, CURLINFO_NAMELOOKUP_TIME_T);
   const curl_off_t connected = time_of(easy_, CURLINFO_CONNECT_TIME_T);
   const curl_off_t secured = time_of(easy_, CURLINFO_APPCONNECT_TIME_T);
-  record_.connect_us = to_us(connected - resolved);
-  record_.tls_us = secured > 0 ? to_us(secured - connected) : 0;
+  record_->connect_us = to_us(connected - resolved);
+  record_->tls_us = secured > 0 ? to_us(secured - connected) : 0;
 }
 
-wire::Record& Exchange::finish(CURLcode code, base::Instant at) {
+std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at) {
   if (code == CURLE_OK) {
     return finish(EndKind::kComplete, at, {});
   }
@@ -303,15 +303,16 @@ wire::Record& Exchange::finish(CURLcode code, base::Instant at) {
   return finish(end_kind_of(facts), at, end_detail_of(facts));
 }
 
-wire::Record& Exchange::finish(EndKind end, base::Instant at, std::string_view detail) {
+std::unique_ptr<wire::Record>& Exchange::finish(EndKind end, base::Instant at,
+                                                std::string_view detail) {
   fill_connection_facts();
-  reply_.on_end(end, at, record_, detail);
-  record_.done_at = at;
-  if (record_.completion_tokens > 0) {
+  reply_.on_end(end, at, *record_, detail);
+  record_->done_at = at;
+  if (record_->completion_tokens > 0) {
     // Usage is the better count; the gauge only ever grows.
     const auto told = static_cast<std::int64_t>(reply_.content_events());
     add_relaxed(shared_.gauges->output_tokens, static_cast<std::uint64_t>(std::max<std::int64_t>(
-                                                   record_.completion_tokens - told, 0)));
+                                                   record_->completion_tokens - told, 0)));
   }
   return record_;
 }

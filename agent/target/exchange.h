@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -60,11 +61,11 @@ class Exchange {
   // Prepares the handle; the caller adds it to a multi.
   void begin(const Query& query, base::Instant now);
   // curl said `code`; fills the record.
-  wire::Record& finish(CURLcode code, base::Instant at);
+  std::unique_ptr<wire::Record>& finish(CURLcode code, base::Instant at);
   // We end it (kRequestTimeout, kCancelled), with our own words.
-  wire::Record& finish(EndKind end, base::Instant at, std::string_view detail);
+  std::unique_ptr<wire::Record>& finish(EndKind end, base::Instant at, std::string_view detail);
 
-  std::uint16_t frontend() const { return record_.frontend; }
+  std::uint16_t frontend() const { return record_->frontend; }
   base::Instant started_at() const { return started_at_; }
   const std::string& frontend_label() const;
 
@@ -89,7 +90,7 @@ class Exchange {
   const ExchangeShared& shared_;
   CURL* easy_;
   Reply reply_;
-  wire::Record record_{};
+  std::unique_ptr<wire::Record> record_ = std::make_unique<wire::Record>();
   std::string salted_body_;
   std::string content_type_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};

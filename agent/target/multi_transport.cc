@@ -317,7 +317,7 @@ void MultiTransport::deliver(Shard& shard) {
       continue;
     }
     Exchange& exchange = *Exchange::of(easy);
-    wire::Record& record = exchange.finish(code, clock_.mono());
+    std::unique_ptr<wire::Record>& record = exchange.finish(code, clock_.mono());
     release(exchange);
     sink_.on_done(record);
   }
@@ -325,7 +325,7 @@ void MultiTransport::deliver(Shard& shard) {
 
 void MultiTransport::end(Exchange& exchange, base::Instant at, EndKind kind,
                          std::string_view detail) {
-  wire::Record& record = exchange.finish(kind, at, detail);
+  std::unique_ptr<wire::Record>& record = exchange.finish(kind, at, detail);
   release(exchange);
   sink_.on_done(record);
 }

@@ -50,9 +50,9 @@ class ExchangeSink {
   ExchangeSink(const ExchangeSink&) = delete;
   ExchangeSink& operator=(const ExchangeSink&) = delete;
   virtual ~ExchangeSink() = default;
-  // The exchange's slot is free already: start() may be called from here. The sink may move from
-  // the record; what it leaves in it is reused.
-  virtual void on_done(wire::Record& record) = 0;
+  // The exchange's slot is free already: start() may be called from here. The sink may put another
+  // record in this one's place, whose buffers are reused; never null.
+  virtual void on_done(std::unique_ptr<wire::Record>& record) = 0;
   virtual void on_warmed(Warmed warmed) = 0;
 };
 

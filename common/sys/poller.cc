@@ -9,7 +9,8 @@
 namespace tutti::sys {
 namespace {
 
-static_assert(kReadable == EPOLLIN && kWritable == EPOLLOUT && kBroken == (EPOLLERR | EPOLLHUP));
+static_assert(kReadable == EPOLLIN && kWritable == EPOLLOUT && kBroken == (EPOLLERR | EPOLLHUP) &&
+              kHalfClosed == EPOLLRDHUP);
 
 bool control(int epoll_fd, int operation, int fd, std::uint32_t events) {
   epoll_event event{};

@@ -12,20 +12,21 @@
 
 namespace tutti::sys {
 
-inline constexpr std::uint32_t kReadable = 0x1;  // EPOLLIN
-inline constexpr std::uint32_t kWritable = 0x4;  // EPOLLOUT
-inline constexpr std::uint32_t kBroken = 0x18;   // EPOLLERR | EPOLLHUP, always reported
+inline constexpr std::uint32_t kReadable = 0x1;       // EPOLLIN
+inline constexpr std::uint32_t kWritable = 0x4;       // EPOLLOUT
+inline constexpr std::uint32_t kBroken = 0x18;        // EPOLLERR | EPOLLHUP, always reported
+inline constexpr std::uint32_t kHalfClosed = 0x2000;  // EPOLLRDHUP: no more will come after this
 
 struct Ready {
   int fd = -1;
-  std::uint32_t events = 0;  // bits of kReadable, kWritable, kBroken
+  std::uint32_t events = 0;  // bits of the above
 };
 
 class Poller {
  public:
   explicit Poller(std::size_t events_per_wait);
 
-  // `events`: kReadable and/or kWritable. False with errno set (EMFILE-like limits, bad fd).
+  // `events`: kReadable, kWritable, kHalfClosed. False with errno set (EMFILE-like limits, bad fd).
   bool add(int fd, std::uint32_t events);
   bool change(int fd, std::uint32_t events);
   void remove(int fd);

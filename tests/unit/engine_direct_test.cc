@@ -1,6 +1,7 @@
 // What only the direct way promises: bytes on a plain socket, connections that end in every way,
 // and the kernel's receive stamps.
 
+#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "agent/target/transport.h"
@@ -110,6 +111,28 @@ TEST(EngineDirect, AKeptConnectionThatTookTheRequestAndClosedIsAFailure) {
   EXPECT_TRUE(rig.records[1].connection_reused);
   EXPECT_FALSE(rig.records[1].resent);
   EXPECT_EQ(server.requests(), 2U);  // the server worked on it: it is not asked to do so again
+}
+
+// The next query is there already and goes out within microseconds of the answer: too soon for
+// another look at the connection, whose end came in the same packet as the answer.
+TEST(EngineDirect, AConnectionWhoseEndCameWithTheAnswerIsNotUsedAgain) {
+  const RawPeer peer([](int fd, std::size_t) {
+    const int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_CORK, &one, sizeof one);
+    RawPeer::read_until(fd, kRequestEnd);
+    RawPeer::write_all(fd, kAnswer);
+  });
+  EngineRig rig({peer.url()}, false);
+  rig.config.target.way = base::Way::kDirect;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(20);
+  ASSERT_TRUE(rig.pump_records(20));
+  for (const auto& record : rig.records) {
+    EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
+    EXPECT_FALSE(record.connection_reused);
+  }
+  EXPECT_EQ(peer.connections(), 20U);
+  rig.engine().stop();
 }
 
 // Our sockets that are connected to `port`.
@@ -311,7 +334,7 @@ TEST(EngineDirect, QueriesThatWaitForANameCanTimeOutAndBeCancelled) {
 
 class Sink final : public target::ExchangeSink {
  public:
-  void on_done(wire::Record& record) override { records.push_back(record); }
+  void on_done(std::unique_ptr<wire::Record>& record) override { records.push_back(*record); }
   void on_warmed(target::Warmed) override {}
   std::vector<wire::Record> records;
 };

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -8,32 +9,33 @@
 namespace tutti::record {
 namespace {
 
-wire::Record numbered(base::Seq seq, std::uint16_t phase = 0) {
-  wire::Record record;
-  record.seq = seq;
-  record.phase = phase;
-  record.output.content_rest = std::string(100, static_cast<char>('a' + seq % 26));
+std::unique_ptr<wire::Record> numbered(base::Seq seq, std::uint16_t phase = 0) {
+  auto record = std::make_unique<wire::Record>();
+  record->seq = seq;
+  record->phase = phase;
+  record->output.content_rest = std::string(100, static_cast<char>('a' + seq % 26));
   return record;
 }
 
 TEST(Recorder, FullIsACountedLossPerPhase) {
   Recorder recorder(2);
   for (base::Seq seq = 0; seq < 2; ++seq) {
-    wire::Record record = numbered(seq);
+    auto record = numbered(seq);
     EXPECT_TRUE(recorder.add(record));
   }
   EXPECT_EQ(recorder.fill_percent(), 100U);
-  wire::Record late = numbered(2, 1);
+  auto late = numbered(2, 1);
   EXPECT_FALSE(recorder.add(late));
-  wire::Record beyond = numbered(3, 5000);
+  ASSERT_TRUE(late);  // lost to the report, but still there to be reused
+  auto beyond = numbered(3, 5000);
   EXPECT_FALSE(recorder.add(beyond));
   EXPECT_EQ(recorder.lost(), 2U);
   EXPECT_EQ(recorder.lost(0), 0U);
   EXPECT_EQ(recorder.lost(1), 1U);
   EXPECT_EQ(recorder.lost(9999), 1U);
-  wire::Record out;
-  ASSERT_TRUE(recorder.take(out));
-  EXPECT_EQ(out.seq, 0U);
+  const auto out = recorder.take();
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->seq, 0U);
 }
 
 TEST(Recorder, EveryRecordCrossesThreadsOnceInOrderAndWhole) {
@@ -41,18 +43,17 @@ TEST(Recorder, EveryRecordCrossesThreadsOnceInOrderAndWhole) {
   Recorder recorder(64);
   std::thread worker([&recorder] {
     for (base::Seq seq = 0; seq < kRecords; ++seq) {
-      wire::Record record = numbered(seq);
+      auto record = numbered(seq);
       while (recorder.size() >= 64) {
         std::this_thread::yield();
       }
       ASSERT_TRUE(recorder.add(record));
     }
   });
-  wire::Record out;
   for (base::Seq seq = 0; seq < kRecords;) {
-    if (recorder.take(out)) {
-      ASSERT_EQ(out.seq, seq);
-      ASSERT_EQ(out.output.content_rest, numbered(seq).output.content_rest);
+    if (auto out = recorder.take()) {
+      ASSERT_EQ(*out, *numbered(seq));
+      recorder.give_back(std::move(out));
       ++seq;
     } else {
       std::this_thread::yield();
@@ -62,24 +63,28 @@ TEST(Recorder, EveryRecordCrossesThreadsOnceInOrderAndWhole) {
   EXPECT_EQ(recorder.lost(), 0U);
 }
 
-TEST(Recorder, BuffersGivenBackComeToTheNextRecordAndOutsizedOnesDoNot) {
+TEST(Recorder, AReadRecordComesBackToTheWorkerAndAnOutsizedOneDoesNot) {
   Recorder recorder(8);
-  wire::Record record;
-  record.output.content_rest.assign(1000, 'x');
-  record.chunk_at.resize(10);
+  auto record = std::make_unique<wire::Record>();
+  record->output.content_rest.assign(1000, 'x');
+  record->chunk_at.resize(10);
+  const wire::Record* const first = record.get();
   ASSERT_TRUE(recorder.add(record));
-  EXPECT_LT(record.output.content_rest.capacity(), 1000U);
-  wire::Record out;
-  ASSERT_TRUE(recorder.take(out));
-  recorder.give_back(out);
+  ASSERT_TRUE(record);
+  EXPECT_NE(record.get(), first);
+  auto out = recorder.take();
+  ASSERT_EQ(out.get(), first);
+  recorder.give_back(std::move(out));
   ASSERT_TRUE(recorder.add(record));
-  EXPECT_GE(record.output.content_rest.capacity(), 1000U);
-  EXPECT_GE(record.chunk_at.capacity(), 10U);
-  ASSERT_TRUE(recorder.take(out));
-  out.output.content_rest.assign(Recorder::kSpareBytesMax + 1, 'x');
-  recorder.give_back(out);
+  EXPECT_EQ(record.get(), first);
+  EXPECT_GE(record->output.content_rest.capacity(), 1000U);
+  out = recorder.take();
+  out->output.content_rest.assign(Recorder::kSpareBytesMax + 1, 'x');
+  recorder.give_back(std::move(out));
   ASSERT_TRUE(recorder.add(record));
-  EXPECT_LT(record.output.content_rest.capacity(), 1000U);
+  EXPECT_LT(record->output.content_rest.capacity(), 1000U);
+  EXPECT_FALSE(recorder.take() == nullptr);
+  EXPECT_EQ(recorder.take(), nullptr);
 }
 
 }  // namespace
