@@ -57,6 +57,16 @@ void check_load_pattern(const Tree& tree, const Config& config, Findings& findin
 }
 
 // R9, R10. Runs after R7, so that a submission has a mode.
+void check_warmup(const Tree& tree, const Config& config, Findings& findings) {
+  const std::string field = "settings.warmup.drain";
+  if (config.settings.warmup.enabled && !config.settings.warmup.drain &&
+      tree.find_path(field) != nullptr) {
+    findings.warn(field, tree,
+                  "is not followed: tutti always waits for the last warm-up reply, so that nothing "
+                  "of the warm-up runs beside the measured phase");
+  }
+}
+
 void check_mode(const Tree& tree, const Config& config, Findings& findings) {
   if (config.type == TestType::kSubmission && config.benchmark_mode == BenchmarkMode::kNone) {
     if (findings.is_clean("type") && findings.is_clean("benchmark_mode")) {
@@ -246,6 +256,7 @@ void apply_rules(const Tree& tree, Config& config, Findings& findings) {
   apply_overrides(tree, config, findings);
   check_swe_bench(tree, config, findings);
   check_completion_controls(tree, config, findings);
+  check_warmup(tree, config, findings);
   check_mode(tree, config, findings);
   check_dataset_names(tree, config, findings);
   pin_seeds(tree, config, findings);

@@ -208,7 +208,7 @@ std::vector<Row> warmup_rows() {
           .about("Make every warm-up prompt unique, so that the server's prefix cache stays cold.")
           .flag("warmup-salt"),
       field("drain", &Warmup::drain)
-          .about("Wait for every warm-up reply before the measured phase.")
+          .about("Wait for every warm-up reply before the measured phase. tutti always does.")
           .flag("warmup-drain"),
       field("warmup_random_seed", &Warmup::warmup_random_seed)
           .about("Seed of gaps (W), order (W+1) and salts (W+2) of the warm-up.")

@@ -107,8 +107,7 @@ void put_client(std::string& out, const Report& report) {
   }
   if (breakdown.resent > 0) {
     out += fmt::format(
-        "  Sent again on a fresh connection (the kept one was closed before any byte went out): "
-        "{}\n",
+        "  Sent again, once each, on a fresh connection (the kept one had been closed): {}\n",
         breakdown.resent);
   }
   if (breakdown.malformed_events > 0) {

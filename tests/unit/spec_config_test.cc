@@ -348,6 +348,20 @@ TEST(SpecConfig, InertSettingsWarnOnlyWhenTheyDifferFromTheirDefault) {
   EXPECT_EQ(reading->warnings[2].value, "<redacted>");
 }
 
+TEST(SpecConfig, AWarmUpThatIsNotToBeDrainedIsWarnedAbout) {
+  const auto warmup = [](const std::string& text) {
+    return read({.settings = "settings: {warmup: {" + text + "}, " + kConcurrency + "}"});
+  };
+  const Reading reading = warmup("enabled: true, drain: false");
+  ASSERT_TRUE(reading);
+  ASSERT_THAT(reading->warnings, SizeIs(1));
+  EXPECT_EQ(reading->warnings[0].field, "settings.warmup.drain");
+  EXPECT_THAT(reading->warnings[0].remedy, HasSubstr("always waits"));
+  for (const char* quiet : {"enabled: true", "enabled: true, drain: true", "drain: false"}) {
+    EXPECT_THAT(warmup(quiet)->warnings, SizeIs(0)) << quiet;
+  }
+}
+
 TEST(SpecConfig, OldNamesAreTakenWithAWarning) {
   Reading reading = read(
       {.settings = "settings:\n"
