@@ -19,6 +19,9 @@ constexpr std::size_t kNotesMax = 1024;
 constexpr std::size_t kEventsPerLook = 16;  // events handled between two looks at due commands
 constexpr std::size_t kIssuesPerLook = 64;
 constexpr base::Duration kSpin = base::Duration::micros(50);
+// Results wait at most this long for the session to be rung: waking it for every reply would cost
+// more than the reply.
+constexpr base::Duration kRingGap = base::Duration::micros(500);
 
 }  // namespace
 
@@ -79,8 +82,9 @@ void Worker::run() {
       }
     }
     fire();
-    if (told_) {
+    if (told_ && woke_at_ >= ring_after_) {
       told_ = false;
+      ring_after_ = woke_at_ + kRingGap;
       session_bell_.ring();
     }
   }
@@ -98,8 +102,9 @@ void Worker::wait_for_events() {
   int timeout_ms = -1;
   if (next <= now + kSpin || orders_.size() > 0) {
     timeout_ms = 0;  // too near for a timer, which wakes up late by about as much
-  } else if (next != base::kFarFuture) {
-    timer_.set_at_latest(next);
+  } else if (const base::Instant wake = told_ ? std::min(next, ring_after_) : next;
+             wake != base::kFarFuture) {
+    timer_.set_at_latest(wake);
   }
   const auto events = poller_.wait(timeout_ms);
   woke_at_ = clock_.mono();

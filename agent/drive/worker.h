@@ -149,7 +149,8 @@ class Worker final : private target::ExchangeSink {
   bool armed_ = false;
   bool stopping_ = false;
   bool firing_ = false;
-  bool told_ = false;  // something lies in a ring that the session was not rung for
+  bool told_ = false;           // something lies in a ring that the session was not rung for
+  base::Instant ring_after_{};  // not before, though told_
   std::uint32_t phase_ = 0;
   base::Pacing pacing_ = base::Pacing::kBurst;
   std::size_t slots_ = 0;
