@@ -53,6 +53,12 @@ void describe(CLI::App& app, session::AgentSettings& settings, bool& debug) {
   app.add_option("--spool-dir", settings.spool_folder,
                  "where records are kept until the coordinator has stored them")
       ->capture_default_str();
+  auto* keys = app.add_option("--keys", settings.keys_file,
+                              "file with this agent's key pair (tutti keys new FILE)");
+  auto* coordinator = app.add_option("--coordinator-key", settings.coordinator_file,
+                                     "file with the coordinator's public key (its .pub)");
+  keys->needs(coordinator);
+  coordinator->needs(keys);
   app.add_flag("--insecure", settings.insecure,
                "allow a bind that other hosts can reach, without keys: prompts and API keys then "
                "travel in clear text and anyone may give orders");

@@ -103,6 +103,10 @@ ExitCode run_order(const spec::Order& order) {
     base::log_error("benchmark", "not supported in this version:\n" + spec::to_text(refused));
     return ExitCode::kInput;
   }
+  auto keys = read_run_keys(order.config.distributed);
+  if (!keys) {
+    return fail_with(keys.error());
+  }
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;
   const auto folder = open_folder(order.config, clock);
@@ -113,7 +117,9 @@ ExitCode run_order(const spec::Order& order) {
   if (!input) {
     return fail_with(input.error());
   }
-  const conduct::HostSettings settings = host_settings(order.config, *input, *folder);
+  conduct::HostSettings settings = host_settings(order.config, *input, *folder);
+  settings.keys = std::move(keys->own);
+  settings.agent_keys = std::move(keys->agents);
   say_what_runs(order, *input, settings);
   const auto outcome = conduct::conduct_run(settings, clock, signals);
   std::error_code ignored;

@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"init", &init_command},
     {"info", &info_command},
     {"eval", &eval_command},
+    {"keys", &keys_command},
 };
 
 std::string help_for(const Words& words) {
@@ -48,6 +49,9 @@ std::string help_for(const Words& words) {
   }
   if (first == "init") {
     return init_help();
+  }
+  if (first == "keys") {
+    return keys_help();
   }
   if (first == "info") {
     return info_help();

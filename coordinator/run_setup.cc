@@ -1,5 +1,7 @@
 #include "coordinator/run_setup.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -118,6 +120,32 @@ report::ConfigFacts config_facts(const spec::Config& config,
 }
 
 }  // namespace
+
+base::Result<RunKeys> read_run_keys(const spec::Distributed& distributed) {
+  RunKeys keys;
+  if (!distributed.keys || !distributed.agent_keys) {
+    return keys;
+  }
+  auto own = wire::read_key_pair(*distributed.keys);
+  if (!own) {
+    return tl::unexpected(own.error());
+  }
+  auto agents = wire::read_public_keys(*distributed.agent_keys);
+  if (!agents) {
+    return tl::unexpected(agents.error());
+  }
+  if (agents->size() > 1 && agents->size() < distributed.agents.size()) {
+    return base::fail(
+        base::ExitCode::kSetup,
+        fmt::format(
+            "{}: {} public keys for {} agents that are dialled; give one for all of them, or "
+            "one for each in the order of distributed.agents",
+            *distributed.agent_keys, agents->size(), distributed.agents.size()));
+  }
+  keys.own = std::move(*own);
+  keys.agents = std::move(*agents);
+  return keys;
+}
 
 conduct::HostSettings host_settings(const spec::Config& config, const conduct::RunInput& input,
                                     const std::string& folder) {

@@ -16,7 +16,15 @@
 
 namespace tutti {
 
-// Everything but the live view's choice. `input` must outlive the run.
+// From the files that `distributed.keys` and `agent_keys` name; empty without them. kSetup with the
+// file and the remedy.
+struct RunKeys {
+  std::optional<wire::KeyPair> own;
+  std::vector<std::string> agents;
+};
+base::Result<RunKeys> read_run_keys(const spec::Distributed& distributed);
+
+// Everything but the live view's choice and the keys. `input` must outlive the run.
 conduct::HostSettings host_settings(const spec::Config& config, const conduct::RunInput& input,
                                     const std::string& folder);
 

@@ -117,6 +117,7 @@ std::string general_help() {
          "  validate-yaml          check a YAML file and say everything that is wrong with it\n"
          "  init                   write a template YAML\n"
          "  info                   this host and its limits\n"
+         "  keys                   make and show the keys of coordinator and agents\n"
          "  eval                   not implemented, as in the reference\n"
          "\n"
          "Each has --help. Agents on other hosts are started with `tutti-agent`; `tutti-mock` is "

@@ -333,12 +333,43 @@ void AgentHost::finish() {
 
 }  // namespace
 
+namespace {
+
+base::Result<wire::SocketOptions> socket_options(const AgentSettings& settings) {
+  wire::SocketOptions options;
+  options.insecure = settings.insecure;
+  if (settings.keys_file.empty()) {
+    return options;
+  }
+  auto keys = wire::read_key_pair(settings.keys_file);
+  if (!keys) {
+    return tl::unexpected(keys.error());
+  }
+  auto coordinator = wire::read_public_keys(settings.coordinator_file);
+  if (!coordinator) {
+    return tl::unexpected(coordinator.error());
+  }
+  if (coordinator->size() != 1) {
+    return base::fail(base::ExitCode::kSetup,
+                      fmt::format("{}: {} public keys; a run has one coordinator",
+                                  settings.coordinator_file, coordinator->size()));
+  }
+  options.keys = std::move(*keys);
+  options.listener_key = coordinator->front();
+  return options;
+}
+
+}  // namespace
+
 base::ExitCode serve(const AgentSettings& settings, const base::Clock& clock,
                      sys::StopSignals& signals) {
   sys::raise_open_files_limit();
-  wire::SocketOptions options;
-  options.insecure = settings.insecure;
-  auto link = CoordinatorLink::open(settings.connect, settings.listen, options);
+  const auto options = socket_options(settings);
+  if (!options) {
+    base::log_error("session", options.error().message);
+    return options.error().code;
+  }
+  auto link = CoordinatorLink::open(settings.connect, settings.listen, *options);
   if (!link) {
     base::log_error("session", link.error().message);
     return link.error().code;

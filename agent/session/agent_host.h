@@ -21,6 +21,8 @@ struct AgentSettings {
   std::uint32_t workers = 1;
   std::string cache_folder;
   std::string spool_folder;
+  std::string keys_file;         // our key pair; with it …
+  std::string coordinator_file;  // … the coordinator's public key
   bool insecure = false;
   base::Duration patience = base::Duration::seconds(60);  // for the coordinator's first word
 };

@@ -29,6 +29,7 @@ base::Result<std::unique_ptr<CoordinatorLink>> CoordinatorLink::open(
     }
     out->dial_ = std::move(*socket);
   } else {
+    out->context_.allow({options.listener_key});
     auto socket = wire::ListenSocket::open(out->context_, *listen, options);
     if (!socket) {
       return tl::unexpected(socket.error());
@@ -53,6 +54,18 @@ const std::string& CoordinatorLink::endpoint() const {
 void CoordinatorLink::refuse(const std::string& why) {
   if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(why).second) {
     base::log_warning("link", "refused a frame (said once): " + why);
+  }
+}
+
+void CoordinatorLink::tell_denied() {
+  const std::uint64_t denied = context_.denied();
+  if (denied != denied_told_) {
+    denied_told_ = denied;
+    const std::string who = context_.last_denied();
+    if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(who).second) {
+      base::log_warning("link",
+                        fmt::format("turned away {}: not the coordinator's key (said once)", who));
+    }
   }
 }
 
@@ -142,6 +155,7 @@ void CoordinatorLink::transmit(const wire::Frame& frame, const std::string& rout
 }
 
 void CoordinatorLink::poll(base::Instant now) {
+  tell_denied();
   flush_backlog(now);
   if (listening() && !called()) {
     return;  // nobody to talk to yet

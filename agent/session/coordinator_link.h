@@ -22,6 +22,7 @@ namespace tutti::session {
 // The socket lives as long as the process; each run gets a Link of its own incarnation.
 class CoordinatorLink {
  public:
+  // With keys, `options.listener_key` is the coordinator's, whichever side dials.
   static base::Result<std::unique_ptr<CoordinatorLink>> open(
       const std::optional<std::string>& connect, const std::optional<std::string>& listen,
       const wire::SocketOptions& options);
@@ -51,6 +52,7 @@ class CoordinatorLink {
   void transmit(const wire::Frame& frame, const std::string& route);
   void flush_backlog(base::Instant now);
   void refuse(const std::string& why);
+  void tell_denied();
 
   wire::SocketContext context_;
   std::optional<wire::DialSocket> dial_;
@@ -60,6 +62,7 @@ class CoordinatorLink {
   std::string arriving_from_;  // of the frame at hand
   std::deque<wire::Encoded> backlog_;
   std::set<std::string> refusals_logged_;
+  std::uint64_t denied_told_ = 0;
   std::vector<wire::Frame> frames_;
   std::vector<wire::Delivered> delivered_;
 };

@@ -315,6 +315,14 @@ std::vector<Row> distributed_rows() {
           .about("Longest life of one request, from sent to done; null sets no limit.")
           .above(0)
           .flag("request-timeout"),
+      field("keys", &Distributed::keys)
+          .about("File with this coordinator's key pair (tutti keys new FILE): traffic with agents "
+                 "is encrypted, and only agents of agent_keys are let in. Needs agent_keys.")
+          .flag("keys"),
+      field("agent_keys", &Distributed::agent_keys)
+          .about("File with the agents' public keys, one a line (their .pub files one after "
+                 "another). With `agents`: one key for all, or one for each in order.")
+          .flag("agent-keys"),
       field("insecure", &Distributed::insecure)
           .about("Allow agents on other hosts without keys: anyone who reaches the port can join.")
           .flag("insecure-agents"),

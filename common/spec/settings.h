@@ -122,7 +122,9 @@ struct Distributed {
   base::Way transport = base::Way::kAuto;
   double connect_timeout_s = 10.0;
   std::optional<double> request_timeout_s;
-  bool insecure = false;  // allow a non-loopback bind without keys
+  std::optional<std::string> keys;        // file with our key pair
+  std::optional<std::string> agent_keys;  // file with the agents' public keys
+  bool insecure = false;                  // allow other hosts without keys
   OnAgentLoss on_agent_loss = OnAgentLoss::kStop;
   double heartbeat_s = 0.5;
   double lost_after_s = 5.0;

@@ -99,8 +99,8 @@ std::string objection(const std::string& endpoint, const SocketOptions& options,
   }
   if (!options.keys && !options.insecure && !is_loopback_endpoint(endpoint)) {
     return fmt::format(
-        "{}: leaves this host without encryption; give keys (tutti keys) or say "
-        "--insecure",
+        "{}: leaves this host without encryption; give keys (tutti keys --help) or "
+        "allow it (tutti: --insecure-agents, tutti-agent: --insecure)",
         endpoint);
   }
   if (options.keys && (!is_key(options.keys->public_key) || !is_key(options.keys->secret_key))) {

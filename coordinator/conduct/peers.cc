@@ -21,15 +21,25 @@ Peers::Peers(PeerSettings settings) : settings_(std::move(settings)), self_(base
 
 base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::Instant now) {
   std::unique_ptr<Peers> peers(new Peers(std::move(settings)));
+  const std::vector<std::string>& agent_keys = peers->settings_.agent_keys;
+  peers->context_.allow(agent_keys);
   for (const auto& endpoint : peers->settings_.listen) {
-    auto socket = wire::ListenSocket::open(peers->context_, endpoint, peers->settings_.sockets);
+    wire::SocketOptions options = peers->settings_.sockets;
+    if (endpoint.starts_with("ipc://")) {
+      options.keys.reset();
+    }
+    auto socket = wire::ListenSocket::open(peers->context_, endpoint, options);
     if (!socket) {
       return tl::unexpected(socket.error());
     }
     peers->listeners_.push_back(std::move(*socket));
   }
   for (const auto& endpoint : peers->settings_.dial) {
-    auto socket = wire::DialSocket::open(peers->context_, endpoint, peers->settings_.sockets);
+    wire::SocketOptions options = peers->settings_.sockets;
+    if (options.keys && !agent_keys.empty()) {
+      options.listener_key = agent_keys[std::min(peers->dials_.size(), agent_keys.size() - 1)];
+    }
+    auto socket = wire::DialSocket::open(peers->context_, endpoint, options);
     if (!socket) {
       return tl::unexpected(socket.error());
     }
@@ -174,7 +184,23 @@ void Peers::transmit(Peer& peer, const wire::Frame& frame) {
   }
 }
 
+// Somebody without an allowed key knocked: worth a line, not a flood of them.
+void Peers::tell_denied() {
+  const std::uint64_t denied = context_.denied();
+  if (denied == denied_told_) {
+    return;
+  }
+  denied_told_ = denied;
+  const std::string who = "key " + context_.last_denied();
+  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(who).second) {
+    base::log_warning("peers", fmt::format("turned away {}: not among the agents' keys (said once "
+                                           "per key and address)",
+                                           context_.last_denied()));
+  }
+}
+
 void Peers::poll(base::Instant now, std::vector<PeerEvent>& out) {
+  tell_denied();
   for (auto at = peers_.begin(); at != peers_.end();) {
     auto& [key, peer] = *at;
     flush_backlog(peer, now);

@@ -26,7 +26,9 @@ namespace tutti::conduct {
 struct PeerSettings {
   std::vector<std::string> listen;  // endpoints to bind: ipc:// and tcp://
   std::vector<std::string> dial;    // tcp:// of listening agents
-  wire::SocketOptions sockets{};
+  wire::SocketOptions sockets{};    // its keys are for tcp only: ipc is open to our user alone
+  // With keys: the agents that may dial in; of those dialled, one key for all or one for each.
+  std::vector<std::string> agent_keys;
   wire::LinkConfig link{};
   base::Duration dial_patience{};  // how long a dialled agent may take to say its first word
 };
@@ -92,6 +94,7 @@ class Peers {
                std::vector<PeerEvent>& out);
   void transmit(Peer& peer, const wire::Frame& frame);
   void refuse(const std::string& why);
+  void tell_denied();
   void flush_backlog(Peer& peer, base::Instant now);
 
   PeerSettings settings_;
@@ -105,6 +108,7 @@ class Peers {
       gone_;  // incarnations that were closed or lost: their late frames are nobody's
   AgentKey next_key_ = 1;
   std::uint64_t refused_frames_ = 0;
+  std::uint64_t denied_told_ = 0;
   std::set<std::string> refusals_logged_;
   std::vector<wire::Frame> frames_;         // scratch
   std::vector<wire::Delivered> delivered_;  // scratch

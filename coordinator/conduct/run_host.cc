@@ -122,6 +122,8 @@ base::Status RunHost::begin() {
     peers.listen.push_back("ipc://" + private_folder_ + "/agents");
   }
   peers.sockets.insecure = settings_.insecure;
+  peers.sockets.keys = settings_.keys;
+  peers.agent_keys = settings_.agent_keys;
   peers.link.heartbeat = settings_.plan.heartbeat;
   peers.link.lost_after = settings_.plan.lost_after;
   peers.dial_patience = settings_.plan.timeouts.gather;

@@ -33,7 +33,9 @@ struct HostSettings {
   std::vector<std::string> dial;
   std::optional<std::string> listen;
   std::uint32_t local_agents = 0;
-  std::uint32_t workers = 0;  // of local agents; 0: their default
+  std::uint32_t workers = 0;            // of local agents; 0: their default
+  std::optional<wire::KeyPair> keys;    // for agents over tcp …
+  std::vector<std::string> agent_keys;  // … and theirs
   bool insecure = false;
   bool show_progress = true;
 };
