@@ -85,6 +85,7 @@ void Reply::start(bool want_stream, bool stamp_every_chunk) {
     empty(*text);
   }
   chunk_at_.clear();
+  gaps_.clear();
   finish_text_.clear();
   arriving_at_ = first_token_at_ = last_token_at_ = last_byte_at_ = base::Instant{};
   text_bytes_ = 0;
@@ -275,6 +276,8 @@ void Reply::count_token() {
     first_token_at_ = arriving_at_;
   } else if (stamp_every_chunk_) {
     chunk_at_.push_back(arriving_at_);
+  } else {
+    gaps_.add(arriving_at_ - last_token_at_);
   }
   last_token_at_ = arriving_at_;
 }
