@@ -58,6 +58,25 @@ TEST(EngineAllocation, StreamsCostNoneOnceWarm) {
   EXPECT_EQ(allocations_of(rig), 0U);
 }
 
+// Gaps of any length, so that a reply now and then hits cells none has hit before: their memory is
+// there once a reply had as many. Events in one read are gaps of nothing.
+TEST(EngineAllocation, CountingGapsCostsNoneOnceWarm) {
+  std::vector<std::string> words(20, "a word of an answer ");
+  words.front() = "the first word, longer than a short string ";
+  ScriptedServer server(streams(words));
+  EngineRig rig({server.url()});
+  rig.config.slots = 4;
+  EXPECT_EQ(allocations_of(rig), 0U);
+  for (const auto& record : rig.records) {
+    std::uint64_t gaps = 0;
+    for (const auto& [cell, count] : record.gaps) {
+      gaps += count;
+    }
+    EXPECT_EQ(gaps, words.size() - 1);
+    EXPECT_TRUE(record.chunk_at.empty());
+  }
+}
+
 TEST(EngineAllocation, JsonRepliesCostNoneOnceWarm) {
   ScriptedServer server([](const support::ScriptedRequest&) {
     return support::Script{
