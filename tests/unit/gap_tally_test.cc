@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "common/base/random.h"
 
 namespace tutti::target {
