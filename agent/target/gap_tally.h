@@ -29,36 +29,18 @@ class GapTally {
 
   void add(base::Duration gap) {
     const std::size_t cell = stats::LiveHistogram::cell_of(gap.ns);
-    std::uint8_t& place = places_[cell / kBlockCells];
+    const std::uint8_t place = places_[cell / kBlockCells];
     if (place == 0) [[unlikely]] {
-      blocks_.emplace_back();
-      place = static_cast<std::uint8_t>(blocks_.size());
+      open(cell);
+      return;
     }
     if (++blocks_[place - 1U][cell % kBlockCells] == 0) [[unlikely]] {
-      carries_.push_back(static_cast<std::uint16_t>(cell));
+      carry(cell);
     }
   }
 
   // The cells that were hit, ascending; `out` is overwritten and keeps its memory.
-  void write(std::vector<wire::CountedCell>& out) const {
-    out.clear();
-    if (blocks_.empty()) {
-      return;
-    }
-    for (std::size_t half = 0; half < kBlocks; ++half) {
-      if (places_[half] == 0) {
-        continue;
-      }
-      const Block& block = blocks_[places_[half] - 1U];
-      for (std::size_t i = 0; i < kBlockCells; ++i) {
-        const auto cell = static_cast<std::uint16_t>(half * kBlockCells + i);
-        const std::uint32_t count = block[i] + carried(cell);
-        if (count > 0) {
-          out.emplace_back(cell, count);
-        }
-      }
-    }
-  }
+  void write(std::vector<wire::CountedCell>& out) const;
 
  private:
   static constexpr std::size_t kBlockCells = 32;
@@ -66,13 +48,10 @@ class GapTally {
   static_assert(kBlocks * kBlockCells == stats::LiveHistogram::kCells && kBlocks < 256);
   using Block = std::array<std::uint16_t, kBlockCells>;
 
-  std::uint32_t carried(std::uint16_t cell) const {
-    std::uint32_t count = 0;
-    for (const std::uint16_t each : carries_) {
-      count += each == cell ? std::uint32_t{1} << 16 : 0U;
-    }
-    return count;
-  }
+  // Seldom, and out of line: a chunk shall not pay for their registers.
+  void open(std::size_t cell);
+  void carry(std::size_t cell);
+  std::uint32_t carried(std::uint16_t cell) const;
 
   std::array<std::uint8_t, kBlocks> places_{};  // 1 + index of each half octave's block; 0: none
   std::vector<Block> blocks_;

@@ -272,15 +272,19 @@ void Reply::count_token() {
     set_message("the stream has more than 4,000,000 content events");
     return;
   }
+  const base::Duration gap = arriving_at_ - last_token_at_;
+  last_token_at_ = arriving_at_;
   if (++content_events_ == 1) {
     first_token_at_ = arriving_at_;
   } else if (stamp_every_chunk_) {
-    chunk_at_.push_back(arriving_at_);
+    keep_stamp();
   } else {
-    gaps_.add(arriving_at_ - last_token_at_);
+    gaps_.add(gap);
   }
-  last_token_at_ = arriving_at_;
 }
+
+// Out of line, as a chunk shall not pay for its registers when no stamp is kept.
+[[gnu::noinline]] void Reply::keep_stamp() { chunk_at_.push_back(arriving_at_); }
 
 // Usage may come with every chunk; the last word counts, member by member.
 void Reply::take_usage(const EventFacts& facts) {

@@ -73,6 +73,7 @@ class Reply {
   void take_finish(std::string_view word);
   void take_text(TextKind kind, std::string_view text);
   void count_token();
+  void keep_stamp();
   void take_usage(const EventFacts& facts);
   void take_error(const EventFacts& facts);
   void keep_body(std::string_view bytes, std::size_t bytes_max);
