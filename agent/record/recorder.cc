@@ -33,9 +33,8 @@ void Recorder::give_back(std::unique_ptr<wire::Record> record) {
                             text.reasoning_first.capacity() + text.reasoning_rest.capacity() +
                             text.tool_calls.capacity() + record->error_message.capacity() +
                             record->finish_text.capacity() +
-                            record->chunk_at.capacity() * sizeof(base::Instant);
-  if (bytes <= kSpareBytesMax) {
-    spares_.push(std::move(record));  // full: freed here
+                            record->chunk_at.capacity() * sizeof(base::Instant) +
+                            record->gaps.capacity() * sizeof(wire::CountedCell);
   }
 }
 

@@ -1,8 +1,10 @@
 #include "agent/session/record_batcher.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "common/base/check.h"
 #include "common/wire/data_codec.h"
 
 namespace tutti::session {
@@ -52,12 +54,36 @@ void RecordBatcher::flush(Instant now, bool everything, std::vector<Command>& ou
   send_allowed(out);
 }
 
+// The sum of the records' gaps takes their place, phase by phase: a few bytes a record instead of
+// hundreds, and still counted exactly as often as the records themselves.
+void RecordBatcher::gather_gaps(wire::RecordBatch& batch) {
+  for (const wire::Record& record : batch.records) {
+    const bool gathered =
+        std::any_of(batch.gaps.begin(), batch.gaps.end(),
+                    [&record](const wire::PhaseGaps& part) { return part.phase == record.phase; });
+    if (record.gaps.empty() || gathered) {
+      continue;
+    }
+    gaps_.clear();
+    for (const wire::Record& each : batch.records) {
+      if (each.phase == record.phase) {
+        TUTTI_CHECK(gaps_.add_cells(each.gaps));
+      }
+    }
+    batch.gaps.push_back({record.phase, gaps_.cells()});
+  }
+  for (wire::Record& record : batch.records) {
+    record.gaps = {};
+  }
+}
+
 void RecordBatcher::cut(std::size_t from, std::size_t to, std::vector<Command>& out) {
   wire::RecordBatch batch;
   batch.number = ++last_;
   batch.records.assign(
       std::make_move_iterator(pending_.begin() + static_cast<std::ptrdiff_t>(from)),
       std::make_move_iterator(pending_.begin() + static_cast<std::ptrdiff_t>(to)));
+  gather_gaps(batch);
   out.emplace_back(SpoolAppend{batch});
   if (sending_) {
     unsent_.push_back(std::move(batch));

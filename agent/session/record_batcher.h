@@ -12,6 +12,7 @@
 
 #include "agent/session/agent_events.h"
 #include "common/base/time.h"
+#include "common/stats/live_histogram.h"
 #include "common/wire/messages.h"
 
 namespace tutti::session {
@@ -41,12 +42,14 @@ class RecordBatcher {
 
  private:
   std::size_t end_of_batch(std::size_t from) const;
+  void gather_gaps(wire::RecordBatch& batch);
   void cut(std::size_t from, std::size_t to, std::vector<Command>& out);
   void send_allowed(std::vector<Command>& out);
 
   bool sending_ = true;
   std::vector<wire::Record> pending_;
   base::Instant oldest_at_{};
+  stats::LiveHistogram gaps_;  // scratch: one phase of the batch being cut
   std::deque<wire::RecordBatch> unsent_;
   std::uint64_t last_ = 0;
   std::uint64_t acked_ = 0;

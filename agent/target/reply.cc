@@ -85,6 +85,7 @@ void Reply::start(bool want_stream, bool stamp_every_chunk) {
     empty(*text);
   }
   chunk_at_.clear();
+  gaps_.clear();
   finish_text_.clear();
   arriving_at_ = first_token_at_ = last_token_at_ = last_byte_at_ = base::Instant{};
   text_bytes_ = 0;
@@ -271,13 +272,19 @@ void Reply::count_token() {
     set_message("the stream has more than 4,000,000 content events");
     return;
   }
+  const base::Duration gap = arriving_at_ - last_token_at_;
+  last_token_at_ = arriving_at_;
   if (++content_events_ == 1) {
     first_token_at_ = arriving_at_;
   } else if (stamp_every_chunk_) {
-    chunk_at_.push_back(arriving_at_);
+    keep_stamp();
+  } else {
+    gaps_.add(gap);
   }
-  last_token_at_ = arriving_at_;
 }
+
+// Out of line, as a chunk shall not pay for its registers when no stamp is kept.
+[[gnu::noinline]] void Reply::keep_stamp() { chunk_at_.push_back(arriving_at_); }
 
 // Usage may come with every chunk; the last word counts, member by member.
 void Reply::take_usage(const EventFacts& facts) {

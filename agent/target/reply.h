@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/target/gap_tally.h"
 #include "agent/target/reply_event.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
@@ -37,7 +38,7 @@ class Reply {
  public:
   explicit Reply(base::ApiType api);
 
-  // A new exchange. `stamp_every_chunk` fills Record::chunk_at.
+  // A new exchange. `stamp_every_chunk` fills Record::chunk_at, otherwise Record::gaps is filled.
   void start(bool want_stream, bool stamp_every_chunk);
   // Once, for the final header (not 1xx). `content_type` may be empty.
   void on_header(int http_status, std::string_view content_type);
@@ -45,7 +46,8 @@ class Reply {
   void on_body(std::string_view bytes, base::Instant at);
   // Fills every field of `out` that the answer decides: outcome, failure, finish_reason,
   // finish_text, http_status, streamed, first_token_at, last_token_at, content_events,
-  // malformed_events, token counts, error_message, output, chunk_at. Touches no other field.
+  // malformed_events, token counts, error_message, output, chunk_at, gaps. Touches no other
+  // field.
   // `detail` is the transport's own words about a failure ("Connection refused"). Call once per
   // start(), also without a header.
   void on_end(EndKind end, base::Instant at, wire::Record& out, std::string_view detail = {});
@@ -71,6 +73,7 @@ class Reply {
   void take_finish(std::string_view word);
   void take_text(TextKind kind, std::string_view text);
   void count_token();
+  void keep_stamp();
   void take_usage(const EventFacts& facts);
   void take_error(const EventFacts& facts);
   void keep_body(std::string_view bytes, std::size_t bytes_max);
@@ -89,6 +92,7 @@ class Reply {
   std::string message_;  // of a failure
   wire::OutputText output_;
   std::vector<base::Instant> chunk_at_;
+  GapTally gaps_;
   std::string finish_text_;
 
   base::Instant arriving_at_{};

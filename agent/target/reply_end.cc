@@ -201,6 +201,7 @@ void Reply::fill(wire::Record& out) {
   // Swapped, not copied: buffers go round between the pool of replies and the ring of records.
   std::swap(out.output, output_);
   out.chunk_at.swap(chunk_at_);
+  gaps_.write(out.gaps);
 }
 
 }  // namespace tutti::target

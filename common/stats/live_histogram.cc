@@ -1,7 +1,6 @@
 #include "common/stats/live_histogram.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "common/base/check.h"
@@ -14,27 +13,18 @@ constexpr std::size_t kPerOctave = std::size_t{1} << LiveHistogram::kOctaveBits;
 
 }  // namespace
 
-// Below 64 the value is its own cell. From 2^e on (e ≥ 6) the octave is cut into 64 equal parts of
-// 2^(e−6): the six bits after the leading one choose the part.
-std::size_t LiveHistogram::cell_of(std::int64_t value_ns) {
-  const auto value = static_cast<std::uint64_t>(std::clamp(value_ns, kValueMin, kValueMax));
-  if (value < kPerOctave) {
-    return value;
+std::int64_t LiveHistogram::low_of(std::size_t cell) {
+  TUTTI_CHECK(cell < kCells);
+  if (cell < kPerOctave) {
+    return static_cast<std::int64_t>(cell);
   }
-  const int octave = static_cast<int>(std::bit_width(value)) - 1 - kOctaveBits;
-  const std::uint64_t part = (value >> octave) - kPerOctave;
-  return kPerOctave * (static_cast<std::size_t>(octave) + 1) + part;
+  return static_cast<std::int64_t>((kPerOctave + cell % kPerOctave) << (cell / kPerOctave - 1));
 }
 
 double LiveHistogram::middle_of(std::size_t cell) {
-  TUTTI_CHECK(cell < kCells);
-  if (cell < kPerOctave) {
-    return static_cast<double>(cell);
-  }
-  const std::size_t octave = cell / kPerOctave - 1;
-  const std::uint64_t low = (kPerOctave + cell % kPerOctave) << octave;
+  const std::size_t octave = cell < kPerOctave ? 0 : cell / kPerOctave - 1;
   const std::uint64_t width = std::uint64_t{1} << octave;
-  return static_cast<double>(low) + static_cast<double>(width - 1) / 2.0;
+  return static_cast<double>(low_of(cell)) + static_cast<double>(width - 1) / 2.0;
 }
 
 void LiveHistogram::add(std::int64_t value_ns) {

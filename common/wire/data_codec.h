@@ -14,7 +14,7 @@
 
 namespace tutti::wire {
 
-inline constexpr std::uint32_t kDataVersion = 1;
+inline constexpr std::uint32_t kDataVersion = 2;
 
 // At most kLeaseCommandsMax commands.
 std::string encode_lease(const Lease& lease);

@@ -73,6 +73,9 @@ class DataVisitor : public msgpack::null_visitor {
       return refuse("an array where none belongs");
     }
     single_ = false;
+    if (in_gaps()) {
+      return true;  // cells are taken as they come; none is reserved
+    }
     const std::size_t wanted = in_steps() ? steps_ : rows_;
     return size == wanted || refuse(fmt::format("{} cells for {}", size, wanted));
   }
@@ -106,6 +109,7 @@ class DataVisitor : public msgpack::null_visitor {
   bool later_stamps(std::size_t place);
   bool chunk_counts();
   bool chunk_step(Cell cell);
+  bool gaps();
   bool text_column(RecordColumn column);
   template <class T>
   bool plain(T Record::*field);
@@ -119,6 +123,9 @@ class DataVisitor : public msgpack::null_visitor {
   bool in_texts() const { return in_records() && place() >= kTextColumnFirst; }
   bool in_steps() const {
     return in_records() && place() == static_cast<std::size_t>(RecordColumn::kChunkSteps);
+  }
+  bool in_gaps() const {
+    return in_records() && place() == static_cast<std::size_t>(RecordColumn::kGaps);
   }
 
   std::size_t input_bytes_;
@@ -212,6 +219,9 @@ bool DataVisitor::size_rows(std::int64_t rows) {
 }
 
 bool DataVisitor::column() {
+  if (in_gaps()) {
+    return gaps();  // not by rows
+  }
   if (rows_ == 0) {
     return true;
   }
@@ -328,6 +338,35 @@ bool DataVisitor::chunk_step(Cell cell) {
   return !cell.nil || refuse("an empty step");
 }
 
+bool DataVisitor::gaps() {
+  if (single_) {
+    return cells_.front().nil || refuse("not an array");
+  }
+  std::size_t at = 0;
+  const auto next = [&](auto& field) { return at < cells_.size() && store(field, cells_[at++]); };
+  while (at < cells_.size()) {
+    PhaseGaps& part = batch_.gaps.emplace_back();
+    std::uint32_t size = 0;
+    if (!next(part.phase) || !next(size) || size > (cells_.size() - at) / 2) {
+      return refuse(fmt::format("no phase with its cells before element {}", at));
+    }
+    part.cells.resize(size);
+    std::uint64_t place = 0;
+    for (auto& [cell, count] : part.cells) {
+      std::int64_t step = 0;
+      if (!next(step)) {
+        return refuse(fmt::format("element {} is no step", at - 1));
+      }
+      place += static_cast<std::uint64_t>(step);
+      if (!std::in_range<std::uint16_t>(place) || !next(count)) {
+        return refuse(fmt::format("no cell and count before element {}", at));
+      }
+      cell = static_cast<std::uint16_t>(place);
+    }
+  }
+  return true;
+}
+
 bool DataVisitor::text_column(RecordColumn column) {
   const std::size_t stride = single_ ? 0 : 1;
   if (single_ && !texts_.front().empty()) {
@@ -406,6 +445,8 @@ bool DataVisitor::record_column(RecordColumn column) {
       return chunk_counts();
     case RecordColumn::kChunkSteps:
       return !single_ || (steps_ == 0 && cells_.front().nil) || refuse("not an array");
+    case RecordColumn::kGaps:
+      return true;  // column() has taken them
     default:
       return text_column(column);
   }

@@ -141,6 +141,30 @@ void chunks(ColumnWriter& writer, const Rows& rows) {
   }
 }
 
+// One array: of each phase its number and how many cells follow, then of each cell the step from
+// the one before and its count.
+void gaps(ColumnWriter& writer, const std::vector<PhaseGaps>& phases) {
+  if (phases.empty()) {
+    writer.nil();
+    return;
+  }
+  std::size_t size = 0;
+  for (const PhaseGaps& part : phases) {
+    size += 2 + 2 * part.cells.size();
+  }
+  writer.array(size);
+  for (const PhaseGaps& part : phases) {
+    writer.cell(std::int64_t{part.phase});
+    writer.cell(static_cast<std::int64_t>(part.cells.size()));
+    std::int64_t previous = 0;
+    for (const auto& [cell, count] : part.cells) {
+      writer.cell(cell - previous);
+      writer.cell(std::int64_t{count});
+      previous = cell;
+    }
+  }
+}
+
 void texts(ColumnWriter& writer, const Rows& rows, RecordColumn column) {
   bool none = true;
   for (const Record& record : rows) {
@@ -218,6 +242,7 @@ std::string encode_records(const RecordBatch& batch) {
   stamps(writer, rows);
   integers(writer, rows);
   chunks(writer, rows);
+  gaps(writer, batch.gaps);
   for (std::size_t i = kTextColumnFirst; i < kRecordColumnNames.size(); ++i) {
     texts(writer, rows, static_cast<RecordColumn>(i));
   }
@@ -228,7 +253,9 @@ std::size_t record_bytes_max(const Record& record) {
   constexpr std::size_t kCellMax = 9;      // a type byte and 64 bits
   constexpr std::size_t kTextHeadMax = 5;  // a type byte and a 32-bit length
   constexpr std::size_t kTexts = kRecordColumnNames.size() - kTextColumnFirst;
-  return (kTextColumnFirst + record.chunk_at.size()) * kCellMax + kTexts * kTextHeadMax +
+  // Its gaps merged with others' take no more than alone: a phase's head and its cells.
+  const std::size_t gaps = record.gaps.empty() ? 0 : 2 + 2 * record.gaps.size();
+  return (kTextColumnFirst + record.chunk_at.size() + gaps) * kCellMax + kTexts * kTextHeadMax +
          text_bytes(record);
 }
 

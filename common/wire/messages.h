@@ -228,9 +228,18 @@ struct Abort {
 
 // up (data plane). Batches count from 1 per agent incarnation; accept is idempotent by (run, agent,
 // number).
+//
+// The gaps between content events of all its records of one phase, in stats::LiveHistogram's cells.
+struct PhaseGaps {
+  std::uint16_t phase = 0;
+  std::vector<CountedCell> cells;
+
+  friend bool operator==(const PhaseGaps&, const PhaseGaps&) = default;
+};
 struct RecordBatch {
   std::uint64_t number = 0;
   std::vector<Record> records;
+  std::vector<PhaseGaps> gaps{};  // of records without chunk_at; stands and falls with them
 
   friend bool operator==(const RecordBatch&, const RecordBatch&) = default;
 };
@@ -253,7 +262,7 @@ struct FrontendGauge {
 // Fixed-edge histogram counts since the last Progress (stats::LiveHistogram's edges), for the live
 // view.
 struct LiveCounts {
-  std::vector<std::pair<std::uint16_t, std::uint32_t>> cells;  // (cell, count), sparse
+  std::vector<CountedCell> cells;  // sparse
 
   friend bool operator==(const LiveCounts&, const LiveCounts&) = default;
 };

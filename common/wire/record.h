@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/time.h"
@@ -61,6 +62,9 @@ struct OutputText {
   friend bool operator==(const OutputText&, const OutputText&) = default;
 };
 
+// How often a cell of stats::LiveHistogram was hit.
+using CountedCell = std::pair<std::uint16_t, std::uint32_t>;
+
 struct Record {
   base::Seq seq = 0;
   base::SampleIndex sample = 0;
@@ -98,6 +102,9 @@ struct Record {
   std::string finish_text;    // the server's finish reason as sent, when kOther
   OutputText output;
   std::vector<base::Instant> chunk_at;  // content events after the first; with stream_all_chunks
+  // Otherwise the gaps between content events, counted; cells ascend. Not encoded with the record:
+  // its batch carries the sum of its records' (RecordBatch::gaps).
+  std::vector<CountedCell> gaps;
 
   friend bool operator==(const Record&, const Record&) = default;
 };

@@ -50,6 +50,16 @@ base::Status Ledger::check(std::uint32_t agent, const wire::RecordBatch& batch) 
                              record.phase, record.seq, kPhaseMax, kSeqMax)));
     }
   }
+  for (const wire::PhaseGaps& part : batch.gaps) {
+    for (const auto& [cell, count] : part.cells) {
+      if (part.phase >= kPhaseMax || cell >= stats::LiveHistogram::kCells) {
+        return tl::unexpected<base::Error>(
+            defect(agent, batch.number,
+                   fmt::format("gaps of phase {}, cell {} are out of range (phase < {}, cell < {})",
+                               part.phase, cell, kPhaseMax, stats::LiveHistogram::kCells)));
+      }
+    }
+  }
   const auto log = batches_.find(agent);
   if (log != batches_.end() && log->second.beyond.size() >= kBatchGapMax) {
     return tl::unexpected<base::Error>(
@@ -162,6 +172,23 @@ base::Status Ledger::store(std::uint32_t agent, const wire::Record& record) {
   return {};
 }
 
+void Ledger::add_gaps(const wire::RecordBatch& batch) {
+  for (const wire::PhaseGaps& part : batch.gaps) {
+    if (part.phase >= phases_.size()) {
+      phases_.resize(part.phase + 1U);
+    }
+    auto& gaps = phases_[part.phase].gaps;
+    if (!gaps) {
+      gaps = std::make_unique<stats::LiveHistogram>();
+    }
+    TUTTI_CHECK(gaps->add_cells(part.cells));  // check() has looked at them
+  }
+}
+
+const stats::LiveHistogram* Ledger::gaps(std::uint32_t phase) const {
+  return phase < phases_.size() ? phases_[phase].gaps.get() : nullptr;
+}
+
 base::Result<Accepted> Ledger::accept(std::uint32_t agent, const wire::RecordBatch& batch) {
   if (broken_) {
     return tl::unexpected<base::Error>(*broken_);
@@ -191,6 +218,7 @@ base::Result<Accepted> Ledger::accept(std::uint32_t agent, const wire::RecordBat
     ++phases_[record.phase].stored;
     accepted.fresh.push_back({record.phase, record.seq, record.outcome});
   }
+  add_gaps(batch);
   note_batch(agent, batch.number);
   return accepted;
 }

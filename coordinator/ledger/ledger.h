@@ -17,6 +17,7 @@
 
 #include "common/base/result.h"
 #include "common/base/time.h"
+#include "common/stats/live_histogram.h"
 #include "common/wire/messages.h"
 #include "common/wire/record.h"
 #include "coordinator/ledger/clock_map.h"
@@ -107,6 +108,10 @@ class Ledger {
   // Reads the long part back from disk into `out`, reusing its buffers.
   base::Status texts(const Fact& fact, Texts& out) const;
 
+  // The gaps between content events of the phase's replies, from the batches that are here;
+  // nullptr: none came. Only replies without chunk stamps are in it (stream_all_chunks off).
+  const stats::LiveHistogram* gaps(std::uint32_t phase) const;
+
   std::uint64_t stored(std::uint32_t phase) const;
   // How many of the issued seqs 0 … issued_count − 1 have no record, and the first `most` of them.
   std::uint64_t missing_count(std::uint32_t phase, std::uint64_t issued_count) const;
@@ -132,6 +137,7 @@ class Ledger {
     std::vector<std::vector<std::uint32_t>> pages;
     std::uint64_t stored = 0;
     std::uint64_t doubled = 0;
+    std::unique_ptr<stats::LiveHistogram> gaps;
   };
   struct BatchLog {
     std::uint64_t all_up_to = 0;
@@ -142,6 +148,7 @@ class Ledger {
   base::Status check(std::uint32_t agent, const wire::RecordBatch& batch) const;
   bool seen(std::uint32_t agent, std::uint64_t number) const;
   void note_batch(std::uint32_t agent, std::uint64_t number);
+  void add_gaps(const wire::RecordBatch& batch);
   std::uint32_t& slot(std::uint32_t phase, base::Seq seq);
   std::uint32_t position(std::uint32_t phase, base::Seq seq) const;
   void note_doubled(const wire::Record& record, std::uint32_t agent, std::uint32_t there);

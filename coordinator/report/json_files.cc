@@ -98,6 +98,47 @@ Json series(std::string_view name, const stats::SeriesStat& stat) {
   return out;
 }
 
+// Gaps in ns. `edges` and `counts` are the histogram's cells that were hit, [low, high).
+Json itl_json(const Itl& itl) {
+  using stats::LiveHistogram;
+  Json out{{"source", itl.exact ? "exact" : "histogram"},
+           {"count", itl.count},
+           {"counted", itl.counted},
+           {"total", itl.total_ns},
+           {"avg", itl.count == 0 ? Json(nullptr) : finite(itl.mean_ns())},
+           {"relative_error", itl.relative_error()}};
+  if (itl.counted > 0) {
+    out["min"] = itl.min_ns;
+    out["max"] = itl.max_ns;
+    out["median"] = itl.median_ns();
+    Json grid = Json::object();
+    for (std::size_t i = 0; i < stats::kPercentileGrid.size(); ++i) {
+      grid[std::string(stats::kPercentileGrid[i].key)] = itl.percentiles[i];
+    }
+    out["percentiles"] = std::move(grid);
+  }
+  Json edges = Json::array();
+  Json counts = Json::array();
+  for (const auto& [cell, count] : itl.cells) {
+    const bool last = cell + 1U == LiveHistogram::kCells;
+    edges.push_back({LiveHistogram::low_of(cell),
+                     last ? LiveHistogram::kValueMax : LiveHistogram::low_of(cell + 1U)});
+    counts.push_back(count);
+  }
+  out["edges"] = itl.exact ? Json(nullptr) : std::move(edges);
+  out["counts"] = itl.exact ? Json(nullptr) : std::move(counts);
+  return out;
+}
+
+Json setup_tail(const std::optional<SetupTail>& tail) {
+  return tail ? Json{{"count", tail->count},
+                     {"min", tail->min_us},
+                     {"p50", tail->p50_us},
+                     {"p99", tail->p99_us},
+                     {"max", tail->max_us}}
+              : Json(nullptr);
+}
+
 template <class T>
 Json optional(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
@@ -338,6 +379,13 @@ std::string result_summary_json(const Report& report) {
                    {"succeeded_with_usage", report.breakdown.with_usage},
                    {"tpot_divisor", "completion_tokens - 1"}};
   out["latency_succeeded"] = summary_series(report.breakdown.success_latency);
+  out["itl"] = itl_json(report.timing.itl);
+  out["ttft_from_sent"] = summary_series(report.timing.ttft_from_sent);
+  out["connection_setup"] = {{"sent", report.timing.sent},
+                             {"opened", report.timing.opened},
+                             {"dns_us", setup_tail(report.timing.dns)},
+                             {"tcp_us", setup_tail(report.timing.tcp)},
+                             {"tls_us", setup_tail(report.timing.tls)}};
   out["failures"] = failures_json(report);
   out["distributed"] = distributed_json(report);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

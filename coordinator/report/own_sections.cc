@@ -95,11 +95,26 @@ void put_tail(std::string& out, const char* name, const std::optional<Tail>& tai
   }
 }
 
+// How long bytes lay in the kernel before the client read them. Nothing where there are no stamps.
+void put_read_lag(std::string& out, const Report& report) {
+  const AgentFacts* worst = nullptr;
+  for (const AgentFacts& agent : report.facts.agents) {
+    if (worst == nullptr || agent.health.read_lag_p99 > worst->health.read_lag_p99) {
+      worst = &agent;
+    }
+  }
+  if (worst != nullptr && worst->health.read_lag_p99.ns > 0) {
+    out += fmt::format("  Read − arrival (read lag): p99 of the worst interval {:.3f} ms, {}\n",
+                       static_cast<double>(worst->health.read_lag_p99.ns) * 1e-6, worst->name);
+  }
+}
+
 void put_client(std::string& out, const Report& report) {
   const Breakdown& breakdown = report.breakdown;
   out += "------------------- Client -------------------\n";
   put_tail(out, "Issued − due", breakdown.all.issue_lag);
   put_tail(out, "Sent − issued", breakdown.all.send_lag);
+  put_read_lag(out, report);
   if (breakdown.mean_in_flight) {
     out += fmt::format("  Mean in flight, first to last issue: {:.2f}", *breakdown.mean_in_flight);
     const auto& target = report.facts.config.load_pattern.target_concurrency;
@@ -127,7 +142,14 @@ void put_origin(std::string& out, const Report& report) {
   out += "------------------- How these numbers were made -------------------\n";
   out +=
       "  Percentiles, averages, histograms: exact, from every value; a percentile is an observed "
-      "value.\n"
+      "value.\n";
+  if (!report.timing.itl.exact && report.timing.itl.counted > 0) {
+    out += fmt::format(
+        "    But ITL's, which are from a histogram of {:.1f} % error (exact with "
+        "stream_all_chunks).\n",
+        report.timing.itl.relative_error() * 100);
+  }
+  out +=
       "  TTFT, TPOT, latency: from stamps of one agent's own clock, from issue (before any wait "
       "for "
       "a\n    connection); clock offsets touch only the run's window and the order of events.\n";
@@ -174,6 +196,7 @@ void put_verdict(std::string& out, const Report& report) {
 }
 
 void put_own_sections(std::string& out, const Report& report) {
+  put_timing(out, report.timing);
   put_frontends(out, report);
   put_agents(out, report);
   put_failures(out, report);

@@ -29,6 +29,7 @@ base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& le
   out.snapshot = std::move(*snapshot);
   out.summary = summarize(out.snapshot, facts.config.load_pattern);
   out.breakdown = std::move(*breakdown);
+  out.timing = take_timing(facts, ledger, out.snapshot);
   out.count = count_run(facts, ledger, out.breakdown);
   out.verdict = verdict::judge(out.count, rules);
   for (std::uint32_t agent = 0; agent < facts.agents.size(); ++agent) {

@@ -14,6 +14,7 @@
 #include "coordinator/report/fold.h"
 #include "coordinator/report/run_facts.h"
 #include "coordinator/report/summary.h"
+#include "coordinator/report/timing.h"
 #include "coordinator/verdict/verdict.h"
 
 namespace tutti::report {
@@ -27,6 +28,7 @@ struct Report {
   Snapshot snapshot;
   Summary summary;
   Breakdown breakdown;
+  Timing timing;
   verdict::RunCount count;
   verdict::Verdict verdict;
   std::vector<ledger::ClockMap> clocks;  // index = agent

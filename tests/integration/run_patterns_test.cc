@@ -168,6 +168,26 @@ TEST(Patterns, EveryChunkIsStampedWhenAsked) {
       EXPECT_EQ(metric["count"], 50 * 5);
     }
   }
+  EXPECT_EQ(result.summary["itl"]["source"], "exact");
+  EXPECT_EQ(result.summary["itl"]["count"], 50 * 5);
+  EXPECT_EQ(result.summary["itl"]["counted"], 50 * 5);
+}
+
+TEST(Patterns, GapsAreCountedByTheAgentsWhenNotEveryChunkIsKept) {
+  const Mock mock(1, {"--ttft", "5ms", "--gap", "8ms", "--tokens", "6"});
+  const Result result = benchmark("patterns-gaps", "online", mock,
+                                  {"--load-pattern", "concurrency", "--concurrency", "4",
+                                   "--num-samples", "50", "--local-agents", "2"});
+  ASSERT_EQ(result.ran.exit_code, 0) << result.ran.output;
+  const json& itl = result.summary["itl"];
+  EXPECT_EQ(itl["source"], "histogram");
+  EXPECT_EQ(itl["count"], 50 * 5);
+  EXPECT_EQ(itl["counted"], 50 * 5);
+  EXPECT_GE(itl["median"].get<double>(), 0.5 * 8e6);  // a busy host only makes gaps uneven
+  EXPECT_EQ(result.summary["ttft_from_sent"]["percentiles"].size(), 12U);
+  EXPECT_EQ(result.summary["connection_setup"]["sent"], 50);
+  EXPECT_NE(read_text(result.folder + "/report.txt").find("ITL (from a histogram"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -26,8 +26,15 @@ std::vector<Sent> deal(base::Mt19937& random, std::uint32_t agents, base::Seq n)
   const auto close = [&](std::uint32_t agent) {
     if (!open[agent].records.empty()) {
       open[agent].number = ++numbers[agent];
+      for (std::uint16_t phase = 0; phase < 2; ++phase) {
+        open[agent].gaps.push_back({phase, {}});
+        for (std::uint64_t left = random.below(4); left > 0; --left) {
+          open[agent].gaps.back().cells.emplace_back(random.below(2000), 1 + random.below(9));
+        }
+      }
       out.push_back({agent, open[agent]});
       open[agent].records.clear();
+      open[agent].gaps.clear();
     }
   };
   for (base::Seq seq = 0; seq < n; ++seq) {
@@ -53,6 +60,12 @@ TEST(LedgerProperty, LossOfOrderAndRepetitionChangeNothingAndLossIsNamed) {
     const Sent lost = sent.back();
     sent.pop_back();
     const std::size_t once = sent.size();
+    stats::LiveHistogram gaps[2];
+    for (const Sent& it : sent) {
+      for (const wire::PhaseGaps& part : it.batch.gaps) {
+        ASSERT_TRUE(gaps[part.phase].add_cells(part.cells));
+      }
+    }
     std::uint64_t repeats = 0;
     for (std::size_t i = 0; i < once; ++i) {
       if (random.below(2) == 0) {
@@ -84,6 +97,8 @@ TEST(LedgerProperty, LossOfOrderAndRepetitionChangeNothingAndLossIsNamed) {
       std::sort(expected[phase].begin(), expected[phase].end());
       EXPECT_EQ(ledger.missing(phase, issued[phase]), expected[phase]) << seed;
       EXPECT_EQ(ledger.never_issued(phase, issued[phase]), 0U);
+      ASSERT_NE(ledger.gaps(phase), nullptr);
+      EXPECT_EQ(*ledger.gaps(phase), gaps[phase]) << "each batch's once, the lost one's never";
     }
     Texts texts;
     for (base::Seq seq = 0; seq < n; ++seq) {

@@ -8,6 +8,7 @@
 
 #include "common/base/random.h"
 #include "common/stats/live_histogram.h"
+#include "common/stats/percentile.h"
 #include "common/stats/series.h"
 
 namespace tutti::stats {
@@ -42,6 +43,33 @@ TEST(LiveHistogramProperty, MergeIsCommutativeAssociativeAndHasTheEmptyOneAsUnit
     EXPECT_EQ(sum(sum(a, b), c), sum(a, sum(b, c)));
     EXPECT_EQ(sum(a, LiveHistogram()), a);
     EXPECT_EQ(sum(a, b).count(), a.count() + b.count());
+  }
+}
+
+TEST(LiveHistogramProperty, EveryPercentileIsWithinTheNamedErrorOfTheExactOne) {
+  base::Mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::int64_t> values(1 + random.below(3000));
+    LiveHistogram histogram;
+    // Some rounds are dense, some spread over many decades, some full of zeros.
+    const auto width = static_cast<std::int64_t>(1 + random.below(50'000'000));
+    for (auto& value : values) {
+      const std::uint64_t kind = random.below(8);
+      value = kind == 0 ? 0
+              : kind == 1
+                  ? std::min(draw_value(random), LiveHistogram::kValueMax)
+                  : 1'000'000 +
+                        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(width)));
+      histogram.add(value);
+    }
+    std::sort(values.begin(), values.end());
+    for (const double percentile : {0.0, 1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 100.0}) {
+      const auto exact = static_cast<double>(
+          percentile_of_sorted(std::span<const std::int64_t>(values), percentile));
+      const auto found = histogram.percentile(percentile);
+      ASSERT_TRUE(found.has_value());
+      ASSERT_LE(std::fabs(*found - exact), exact * LiveHistogram::kRelativeError) << percentile;
+    }
   }
 }
 

@@ -101,6 +101,9 @@ TEST(WireCodecProperty, TheSizeBoundOfARecordHolds) {
     for (std::uint64_t i = random.draw().below(50); i-- > 0;) {
       batch.records.push_back(random.record());
       bound += record_bytes_max(batch.records.back());
+      if (!batch.records.back().gaps.empty()) {
+        batch.gaps.push_back({batch.records.back().phase, batch.records.back().gaps});
+      }
     }
     EXPECT_LE(encode_records(batch).size(), bound);
   }

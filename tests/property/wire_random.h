@@ -163,8 +163,14 @@ class RandomMessages {
   TUTTI_FILL(Abort, a)
   TUTTI_FILL(OutputText, a, b, c, d, e, f, g, h)
   TUTTI_FILL(Record, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z,
-             aa, bb, cc, dd, ee, ff, gg)
-  TUTTI_FILL(RecordBatch, a, b)
+             aa, bb, cc, dd, ee, ff, gg, hh)
+  TUTTI_FILL(PhaseGaps, a, b)
+  void fill(RecordBatch& out) {
+    all(out.number, out.records, out.gaps);
+    for (Record& record : out.records) {
+      record.gaps.clear();  // not the batch's business any more
+    }
+  }
   TUTTI_FILL(BatchAck, a)
   TUTTI_FILL(FrontendGauge, a, b, c, d)
   TUTTI_FILL(LiveCounts, a)

@@ -169,11 +169,28 @@ inline report::RunFacts facts() {
   return out;
 }
 
+// The gaps an agent would have counted had each reply's events come evenly spaced.
+inline std::vector<wire::PhaseGaps> even_gaps(const std::vector<wire::Record>& records) {
+  std::vector<wire::PhaseGaps> out;
+  for (const wire::Record& record : records) {
+    if (!record.streamed || record.content_events < 2 || !record.chunk_at.empty()) {
+      continue;
+    }
+    const std::int64_t gap = (record.last_token_at - record.first_token_at).ns /
+                             (std::int64_t{record.content_events} - 1);
+    out.push_back({record.phase,
+                   {{static_cast<std::uint16_t>(stats::LiveHistogram::cell_of(gap)),
+                     record.content_events - 1}}});
+  }
+  return out;
+}
+
 // Accepts the records as one batch of `agent`.
 inline void accept(ledger::Ledger& ledger, std::uint32_t agent, std::uint64_t number,
                    std::vector<wire::Record> records) {
   wire::RecordBatch batch;
   batch.number = number;
+  batch.gaps = even_gaps(records);
   batch.records = std::move(records);
   TUTTI_CHECK(ledger.accept(agent, batch).has_value());
 }

@@ -1,6 +1,9 @@
 // The worker's thread allocates nothing once it is warm: not for a request, not for a chunk, not
 // for a record.
 
+#include <pthread.h>
+
+#include "agent/target/gap_tally.h"
 #include "tests/support/thread_allocations.h"
 #include "tests/unit/engine_rig.h"
 
@@ -56,6 +59,48 @@ TEST(EngineAllocation, StreamsCostNoneOnceWarm) {
   rig.config.slots = 4;
   rig.config.target.stamp_every_chunk = true;
   EXPECT_EQ(allocations_of(rig), 0U);
+}
+
+// The whole stream in one piece, so that its gaps are nothing each time: what a gap of a new length
+// may take once is the next test's matter.
+TEST(EngineAllocation, CountingGapsCostsNoneOnceWarm) {
+  constexpr int kWords = 20;
+  std::string stream = support::stream_head();
+  for (int i = 0; i < kWords; ++i) {
+    stream += support::http_chunk(support::content_event("a word of an answer, a long one "));
+  }
+  stream += support::http_chunk(support::finish_events()) + support::last_chunk();
+  ScriptedServer server([&stream](const support::ScriptedRequest&) {
+    return support::Script{kBusy, support::send_bytes(stream)};
+  });
+  EngineRig rig({server.url()});
+  rig.config.slots = 4;
+  EXPECT_EQ(allocations_of(rig), 0U);
+  for (const auto& record : rig.records) {
+    std::uint64_t gaps = 0;
+    for (const auto& [cell, count] : record.gaps) {
+      gaps += count;
+    }
+    EXPECT_EQ(gaps, kWords - 1U);
+    EXPECT_TRUE(record.chunk_at.empty());
+  }
+}
+
+TEST(EngineAllocation, GapsOfAnyLengthCostNoneOnceAReplyHadAsMany) {
+  ::pthread_setname_np(::pthread_self(), "gaps");
+  target::GapTally tally;
+  std::vector<wire::CountedCell> out;
+  std::uint64_t found = 0;
+  for (int reply = 0; reply < 3; ++reply) {
+    support::count_allocations("gaps");
+    tally.clear();
+    for (std::int64_t gap = 1; gap < stats::LiveHistogram::kValueMax; gap += gap / 50 + 1 + reply) {
+      tally.add(base::Duration{gap});
+    }
+    tally.write(out);
+    found = support::counted_allocations();
+    EXPECT_EQ(found > 0, reply == 0) << reply << ": " << found;
+  }
 }
 
 TEST(EngineAllocation, JsonRepliesCostNoneOnceWarm) {

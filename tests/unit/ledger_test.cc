@@ -139,6 +139,29 @@ TEST(Ledger, TextsAndChunkStampsReadBackFromBufferAndFile) {
   EXPECT_EQ(ledger.find(0, 2)->text_bytes, 0U);
 }
 
+TEST(Ledger, GapsOfABatchCountOnceAndForeignCellsRefuseIt) {
+  TempFolder folder;
+  Ledger ledger = open(folder);
+  EXPECT_EQ(ledger.gaps(1), nullptr);
+  wire::RecordBatch some = batch(1, {ok_record(0, 1, 0, 1, 2, 3, 4)});
+  some.gaps = {{1, {{70, 2}, {900, 1}}}};
+  ASSERT_TRUE(ledger.accept(0, some));
+  ASSERT_TRUE(ledger.accept(0, some));
+  ASSERT_TRUE(ledger.accept(1, some)) << "another agent's batch of that number";
+  ASSERT_NE(ledger.gaps(1), nullptr);
+  EXPECT_EQ(ledger.gaps(1)->cells(), (std::vector<stats::LiveHistogram::Cell>{{70, 4}, {900, 2}}));
+  EXPECT_EQ(ledger.gaps(0), nullptr);
+  some.number = 2;
+  some.records.front().seq = 1;
+  some.gaps[0].cells.emplace_back(stats::LiveHistogram::kCells, 1);
+  const auto refused = ledger.accept(0, some);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("gaps of phase 1, cell 2368"), std::string::npos)
+      << refused.error().message;
+  EXPECT_EQ(ledger.find(1, 1), nullptr);
+  EXPECT_EQ(ledger.gaps(1)->count(), 6U);
+}
+
 TEST(Ledger, TheTextFileHasNoName) {
   TempFolder folder;
   Ledger ledger = open(folder);

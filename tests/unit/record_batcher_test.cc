@@ -68,5 +68,57 @@ TEST(RecordBatcher, AFullBatchGoesAtOnceAndTheRestWaitsItsTime) {
   EXPECT_EQ(spooled(commands)[0].records.size(), 1U);
 }
 
+TEST(RecordBatcher, ABatchCarriesTheSumOfItsRecordsGapsByPhase) {
+  RecordBatcher batcher;
+  auto some = records(5, 3);
+  some[0].phase = 2;
+  some[0].gaps = {{10, 1}, {70, 5}};
+  some[1].phase = 1;
+  some[1].gaps = {{70, 4'000'000'000}};
+  some[2].phase = 2;
+  some[2].gaps = {{3, 2}, {70, 7}};
+  some[3].phase = 1;
+  some[3].gaps = {{70, 4'000'000'000}};
+  some[4].phase = 3;  // without a gap
+  batcher.add(std::move(some), base::Instant{1});
+  std::vector<Command> commands;
+  batcher.flush(base::Instant{1}, true, commands);
+  const auto batches = spooled(commands);
+  ASSERT_EQ(batches.size(), 1U);
+  ASSERT_EQ(batches[0].gaps.size(), 2U);
+  EXPECT_EQ(batches[0].gaps[0], (wire::PhaseGaps{2, {{3, 2}, {10, 1}, {70, 12}}}));
+  EXPECT_EQ(batches[0].gaps[1].phase, 1U);
+  std::uint64_t sum = 0;
+  for (const auto& [cell, count] : batches[0].gaps[1].cells) {
+    EXPECT_EQ(cell, 70U);
+    sum += count;  // in pieces, as it is beyond 32 bits
+  }
+  EXPECT_EQ(sum, 8'000'000'000U);
+  for (const wire::Record& record : batches[0].records) {
+    EXPECT_TRUE(record.gaps.empty());
+  }
+}
+
+TEST(RecordBatcher, EveryGapIsInTheBatchOfItsRecord) {
+  RecordBatcher batcher;
+  auto some = records(600, 1);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    some[i].gaps = {{static_cast<std::uint16_t>(i), static_cast<std::uint32_t>(i + 1)}};
+  }
+  batcher.add(std::move(some), base::Instant{1});
+  std::vector<Command> commands;
+  batcher.flush(base::Instant{1}, true, commands);
+  std::size_t next = 0;
+  for (const auto& batch : spooled(commands)) {
+    ASSERT_EQ(batch.gaps.size(), 1U);
+    ASSERT_EQ(batch.gaps[0].cells.size(), batch.records.size());
+    for (const auto& cell : batch.gaps[0].cells) {
+      EXPECT_EQ(cell, (wire::CountedCell{next, next + 1}));
+      ++next;
+    }
+  }
+  EXPECT_EQ(next, 600U);
+}
+
 }  // namespace
 }  // namespace tutti::session

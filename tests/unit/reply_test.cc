@@ -183,6 +183,27 @@ TEST(ReplyStream, KeepsChunkStampsOnlyWhenAsked) {
   EXPECT_THAT(play(script).chunk_at, IsEmpty());
 }
 
+TEST(ReplyStream, CountsEveryGapOnceWhenItKeepsNoStamps) {
+  const auto cell = [](std::int64_t ns) {
+    return static_cast<std::uint16_t>(stats::LiveHistogram::cell_of(ns));
+  };
+  // Two events in the third segment: the second of them came after nothing. An event that is no
+  // content makes no gap, and none ends one.
+  Script script = stream({content("a"), delta("\"role\":\"assistant\""),
+                          content("b") + content("c"), content("d"), finish("stop"), kDone});
+  EXPECT_THAT(play(script).gaps, IsEmpty());
+  script.stamp_every_chunk = false;
+  Reply reply(base::ApiType::kOpenAiChat);
+  for (int round = 0; round < 2; ++round) {  // a pooled reply begins anew
+    const Record r = play_on(reply, script);
+    EXPECT_EQ(r.content_events, 4U);
+    EXPECT_THAT(r.gaps, ElementsAre(wire::CountedCell{0, 1}, wire::CountedCell{cell(1'000'000), 1},
+                                    wire::CountedCell{cell(2'000'000), 1}));
+  }
+  const Record one = play_on(reply, stream({content("a"), finish("stop"), kDone}));
+  EXPECT_THAT(one.gaps, IsEmpty());
+}
+
 TEST(ReplyStream, CountsMalformedEventsAndGoesOn) {  // ST6, T32
   const Record r = play(stream({content("a") + event("{\"choices\":[{\"delta\"") + content("b"),
                                 delta("\"content\":5"), event("[1]"), event("nonsense"),

@@ -9,9 +9,9 @@ namespace tutti::stats {
 namespace {
 
 TEST(LiveHistogramCells, AreContiguousAndAscendingOverTheWholeRange) {
-  std::size_t last = LiveHistogram::cell_of(1);
-  EXPECT_EQ(last, 1U);
-  for (std::int64_t value = 2; value <= LiveHistogram::kValueMax; value += value / 200 + 1) {
+  std::size_t last = LiveHistogram::cell_of(0);
+  EXPECT_EQ(last, 0U);
+  for (std::int64_t value = 1; value <= LiveHistogram::kValueMax; value += value / 200 + 1) {
     const std::size_t cell = LiveHistogram::cell_of(value);
     EXPECT_GE(cell, last) << value;
     EXPECT_LE(cell, last + 1) << value;
@@ -28,8 +28,19 @@ TEST(LiveHistogramCells, ChangeExactlyAtOctaveEdges) {
   }
 }
 
+TEST(LiveHistogramCells, TheLowestValueOfACellIsItsFirst) {
+  for (std::size_t cell = 0; cell < LiveHistogram::kCells; ++cell) {
+    const std::int64_t low = LiveHistogram::low_of(cell);
+    if (low > LiveHistogram::kValueMax) {
+      break;
+    }
+    ASSERT_EQ(LiveHistogram::cell_of(low), cell);
+    ASSERT_TRUE(cell == 0 || LiveHistogram::cell_of(low - 1) == cell - 1) << cell;
+  }
+}
+
 TEST(LiveHistogramCells, TheMiddleIsWithinThePromisedErrorOfEveryValueAndInItsOwnCell) {
-  for (std::int64_t value = 1; value <= LiveHistogram::kValueMax; value += value / 777 + 1) {
+  for (std::int64_t value = 0; value <= LiveHistogram::kValueMax; value += value / 777 + 1) {
     const std::size_t cell = LiveHistogram::cell_of(value);
     const double middle = LiveHistogram::middle_of(cell);
     const double exact = static_cast<double>(value);
@@ -50,9 +61,10 @@ TEST(LiveHistogram, ClampsWhatLiesOutsideIntoTheOutermostCells) {
     histogram.add(value);
   }
   const auto cells = histogram.cells();
-  ASSERT_EQ(cells.size(), 2U);
-  EXPECT_EQ(cells[0], (LiveHistogram::Cell{1, 4}));
-  EXPECT_EQ(cells[1].second, 2U);
+  ASSERT_EQ(cells.size(), 3U);
+  EXPECT_EQ(cells[0], (LiveHistogram::Cell{0, 3}));
+  EXPECT_EQ(cells[1], (LiveHistogram::Cell{1, 1}));
+  EXPECT_EQ(cells[2].second, 2U);
   EXPECT_EQ(histogram.count(), 6U);
 }
 

@@ -22,21 +22,22 @@ std::string refusal(Plane plane, const std::string& bytes) {
 }
 
 // A batch of three alike records, element by element, to be spoilt.
-constexpr std::size_t kElements = 4 + 36;
+constexpr std::size_t kElements = 4 + 37;
 constexpr std::size_t kChunkCounts = 4 + 27;
+constexpr std::size_t kGaps = 4 + 29;
 template <class F>
 std::string batch_with(std::size_t element, F write, std::int64_t rows = 3) {
   msgpack::sbuffer out;
   msgpack::packer<msgpack::sbuffer> packer(out);
   packer.pack_array(kElements);
-  const std::array<std::int64_t, 4> head = {1, 1, 7, rows};
+  const std::array<std::int64_t, 4> head = {2, 1, 7, rows};
   for (std::size_t i = 0; i < kElements; ++i) {
     if (i == element) {
       write(packer);
     } else if (i < head.size()) {
       packer.pack(head[i]);
     } else if (i > kChunkCounts) {
-      packer.pack_nil();  // chunk steps and texts
+      packer.pack_nil();  // chunk steps, gaps and texts
     } else {
       packer.pack(i == kChunkCounts ? 0 : 1);
     }
@@ -59,9 +60,9 @@ TEST(WireCodec, AConstantColumnIsOneValueForAllRows) {
 }
 
 TEST(WireCodec, HostileBatchesAreRefusedByColumn) {
-  EXPECT_THAT(refusal(Plane::kData, number(0, 2)), HasSubstr("version 2"));
+  EXPECT_THAT(refusal(Plane::kData, number(0, 1)), HasSubstr("version 1"));
   EXPECT_THAT(refusal(Plane::kData, number(1, 3)), HasSubstr("unknown kind 3"));
-  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("40 fields, not 8"));
+  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("41 fields, not 8"));
   EXPECT_THAT(refusal(Plane::kData, number(3, -1)), HasSubstr("-1 rows"));
   EXPECT_THAT(refusal(Plane::kData, number(3, 1'000'000'000'000)), HasSubstr("more than 65536"));
   EXPECT_THAT(refusal(Plane::kData, number(6, 65'536)), HasSubstr("phase: row 0: 65536"));
@@ -91,13 +92,33 @@ TEST(WireCodec, ForeignTypesAreRefusedByColumn) {
   EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(UINT32_MAX); }), HasSubstr("cells for 3"));
   EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(3).pack_array(0); }), HasSubstr("an array"));
   EXPECT_THAT(spoilt(3, [](auto& p) { p.pack_array(0); }), HasSubstr("an array"));
-  EXPECT_THAT(spoilt(33, [](auto& p) { p.pack(3); }), HasSubstr("error_message: an integer"));
-  EXPECT_THAT(spoilt(33, [](auto& p) { p.pack_bin(1).pack_bin_body("x", 1); }),
+  EXPECT_THAT(spoilt(34, [](auto& p) { p.pack(3); }), HasSubstr("error_message: an integer"));
+  EXPECT_THAT(spoilt(34, [](auto& p) { p.pack_bin(1).pack_bin_body("x", 1); }),
               HasSubstr("one text for all rows"));
   EXPECT_THAT(refusal(Plane::kData, "\xc0"), HasSubstr("an integer where none belongs"));
   EXPECT_THAT(refusal(Plane::kData, ""), HasSubstr("refused"));
   EXPECT_THAT(refusal(Plane::kData, std::string(100'000, '\x91')), HasSubstr("refused"))
       << "a deep nest";
+}
+
+TEST(WireCodec, HostileGapsAreRefused) {
+  const auto gaps = [](const std::vector<std::int64_t>& values) {
+    const auto write = [&](auto& packer) { packer.pack(values); };
+    return refusal(Plane::kData, batch_with(kGaps, write));
+  };
+  EXPECT_EQ(gaps({}), "taken");
+  EXPECT_EQ(gaps({1, 2, 5, 1, 3, 1}), "taken");
+  EXPECT_THAT(gaps({1}), HasSubstr("gaps: no phase with its cells"));
+  EXPECT_THAT(gaps({65'536, 0}), HasSubstr("gaps: no phase"));
+  EXPECT_THAT(gaps({1, 1'000'000'000}), HasSubstr("gaps: no phase")) << "more cells than bytes";
+  EXPECT_THAT(gaps({1, 2, 5, 1, 3}), HasSubstr("gaps: no phase"));
+  EXPECT_THAT(gaps({1, 1, -1, 1}), HasSubstr("gaps: no cell"));
+  EXPECT_THAT(gaps({1, 1, 65'536, 1}), HasSubstr("gaps: no cell"));
+  EXPECT_THAT(gaps({1, 1, 5, -1}), HasSubstr("gaps: no cell"));
+  EXPECT_THAT(gaps({1, 1, 5, std::int64_t{1} << 32}), HasSubstr("gaps: no cell"));
+  EXPECT_THAT(refusal(Plane::kData, number(kGaps, 3)), HasSubstr("gaps: not an array"));
+  const auto none = [](auto& packer) { packer.pack_array(2).pack(1).pack_nil(); };
+  EXPECT_THAT(refusal(Plane::kData, batch_with(kGaps, none)), HasSubstr("gaps: no phase"));
 }
 
 TEST(WireCodec, HostileControlMessagesAreRefusedByField) {
@@ -145,6 +166,33 @@ TEST(WireCodec, AnOrdinaryRecordTakesFewBytes) {
     batch.records.push_back(random.usual_record(seq, issued));
   }
   EXPECT_LT(encode_records(batch).size() / batch.records.size(), 60u);
+}
+
+// What a batch pays for its records' gaps, and what exact stamps cost an event.
+TEST(WireCodec, GapsTakeAFewBytesARecordAndStampsAFewBytesAnEvent) {
+  RandomMessages random(5);
+  RecordBatch batch{1, {}};
+  for (base::Seq seq = 0; seq < 256; ++seq) {
+    batch.records.push_back(random.usual_record(seq, base::Instant{5'000'000'000'000}));
+  }
+  const std::size_t bare = encode_records(batch).size();
+  RecordBatch counted = batch;
+  counted.gaps.push_back({1, {}});
+  for (std::uint16_t cell = 1100; cell < 1400; ++cell) {  // three octaves and more, all hit
+    counted.gaps[0].cells.emplace_back(cell, 1 + random.draw().below(600));
+  }
+  EXPECT_LT(encode_records(counted).size() - bare, 256U * 6) << "bytes a record";
+  std::size_t events = 0;
+  for (Record& record : batch.records) {
+    base::Instant at = record.first_token_at;
+    for (int i = 0; i < 100; ++i, ++events) {
+      at = at +
+           base::Duration::micros(static_cast<std::int64_t>(15'000 + random.draw().below(10'000)));
+      record.chunk_at.push_back(at);
+    }
+  }
+  EXPECT_LT(static_cast<double>(encode_records(batch).size() - bare),
+            5.1 * static_cast<double>(events));
 }
 
 TEST(WireCodec, AnEmptyBatchAndAnEmptyLeaseAreMessages) {
