@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "common/base/check.h"
@@ -20,17 +22,47 @@ void set_option(int fd, int level, int name) {
   setsockopt(fd, level, name, &one, sizeof one);
 }
 
-// Nothing to read and no end: neither byte nor FIN nor error has come.
-bool quiet(int fd) {
-  char byte = 0;
-  const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
 ConnectionPool::ConnectionPool(std::size_t frontends, sys::Poller& poller)
     : poller_(poller), idle_(frontends) {}
+
+// Nothing to read and no end: neither byte nor FIN nor error has come. Of TLS: no byte that would
+// be part of a reply; what else came is taken in and answered.
+bool ConnectionPool::quiet(Connection& connection) {
+  const int fd = connection.fd.get();
+  if (!connection.tls.is_open()) {
+    char byte = 0;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
+  }
+  std::array<char, 4096> bytes;
+  while (true) {
+    const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n <= 0) {
+      return n < 0 && would_block(errno);
+    }
+    std::string_view plain;
+    const auto reading = connection.tls.decrypt({bytes.data(), static_cast<std::size_t>(n)}, plain);
+    if (reading != TlsSession::Reading::kMore || !plain.empty() || flush(connection) != 0) {
+      return false;
+    }
+  }
+}
+
+int ConnectionPool::flush(Connection& connection) {
+  while (!connection.tls.to_send().empty()) {
+    const std::string_view bytes = connection.tls.to_send();
+    const ssize_t n =
+        ::send(connection.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      return would_block(errno) || errno == EINTR ? EAGAIN : errno;
+    }
+    connection.tls.mark_sent(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
 
 Connection* ConnectionPool::find(int fd) const {
   const auto index = static_cast<std::size_t>(fd);
@@ -61,6 +93,7 @@ Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection
   connection.state = state;
   connection.watched = events;
   connection.was_open = false;
+  connection.was_used = false;
   ++open_;
   return &connection;
 }
@@ -99,7 +132,7 @@ Connection* ConnectionPool::connect(const SocketAddress& address, std::uint16_t 
 
 // Whether it stands is asked, not taken from the event: that one may have been meant for a
 // descriptor that was closed meanwhile and had this number.
-int ConnectionPool::finish_connect(Connection& connection) {
+int ConnectionPool::finish_connect(const Connection& connection) {
   sockaddr_storage peer{};
   socklen_t length = sizeof peer;
   int error = 0;
@@ -113,9 +146,21 @@ int ConnectionPool::finish_connect(Connection& connection) {
   if (getpeername(connection.fd.get(), reinterpret_cast<sockaddr*>(&peer), &length) != 0) {
     return errno == ENOTCONN ? EINPROGRESS : errno;
   }
+  return 0;
+}
+
+void ConnectionPool::stands(Connection& connection) {
   connecting_.remove(connection);
   connection.state = Connection::State::kBusy;
-  return 0;
+}
+
+void ConnectionPool::shakes(Connection& connection, base::Instant now) {
+  connection.shaking_from = now;
+  if (connection.state == Connection::State::kBusy) {  // stood at once, or from elsewhere
+    connection.since = now;
+    connecting_.add(connection);
+  }
+  connection.state = Connection::State::kShaking;
 }
 
 Chain<Connection>& ConnectionPool::chain_of(const Connection& connection) {
@@ -133,7 +178,7 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
   }
   while (idle.size() > 0 && !too_old(idle.newest())) {
     Connection& connection = *idle.newest();
-    if (!quiet(connection.fd.get())) {
+    if (!quiet(connection)) {
       close(connection);
       continue;
     }
@@ -148,6 +193,7 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
 
 void ConnectionPool::keep(Connection& connection, base::Instant now) {
   TUTTI_CHECK(connection.state == Connection::State::kBusy);
+  connection.was_used = connection.was_used || connection.call != nullptr;
   connection.call = nullptr;
   connection.state = Connection::State::kIdle;
   connection.since = now;
@@ -156,7 +202,7 @@ void ConnectionPool::keep(Connection& connection, base::Instant now) {
 }
 
 void ConnectionPool::look_at_idle(Connection& connection) {
-  if (!quiet(connection.fd.get())) {
+  if (!quiet(connection)) {
     close(connection);
   }
 }
@@ -182,6 +228,11 @@ void ConnectionPool::close(Connection& connection) {
   if (connection.state != Connection::State::kBusy) {
     chain_of(connection).remove(connection);
     idle_count_ -= connection.state == Connection::State::kIdle ? 1U : 0U;
+  }
+  if (connection.tls.is_open()) {
+    connection.tls.say_goodbye();
+    flush(connection);  // as far as the socket takes it
+    connection.tls.close();
   }
   by_fd_[static_cast<std::size_t>(connection.fd.get())] = nullptr;
   connection.fd.close();  // leaves the epoll set by itself
