@@ -171,13 +171,17 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
                                       base::Duration idle_max) {
   Chain<Connection>& idle = idle_[frontend];
   const auto too_old = [now, idle_max](const Connection* connection) {
-    return idle_max.ns > 0 && now - connection->since > idle_max;
+    return idle_max.ns > 0 && connection->was_used && now - connection->since > idle_max;
   };
   for (int left = kTrimmedPerTake; left > 0 && idle.size() > 0 && too_old(idle.oldest()); --left) {
     close(*idle.oldest());
   }
-  while (idle.size() > 0 && !too_old(idle.newest())) {
-    Connection& connection = *idle.newest();
+  while (idle.size() > 0) {
+    // Opened ahead of need, they do not age; they lie behind those that were used since.
+    Connection& connection = *(too_old(idle.newest()) ? idle.oldest() : idle.newest());
+    if (too_old(&connection)) {
+      break;
+    }
     if (!quiet(connection)) {
       close(connection);
       continue;

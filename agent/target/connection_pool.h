@@ -61,8 +61,8 @@ class ConnectionPool {
   // Connecting or shaking, in the order in which they began.
   Connection* oldest_connecting() const { return connecting_.oldest(); }
 
-  // Idle, and alive as far as this host knows. Null: none. Ages are checked against `idle_max` when
-  // that is above 0; a few that are too old are closed on the way.
+  // Idle, and alive as far as this host knows. Null: none. Ages since the last use are checked
+  // against `idle_max` when that is above 0; a few that are too old are closed on the way.
   Connection* take_idle(std::uint16_t frontend, base::Instant now, base::Duration idle_max);
   void keep(Connection& connection, base::Instant now);
   // Sends what its TLS has to send: 0, EAGAIN when some is left, or what went wrong.

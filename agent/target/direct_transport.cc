@@ -381,8 +381,7 @@ void DirectTransport::read_end(Connection& connection, int error, bool cut) {
       end(call, now, EndKind::kReset, words(call, "closed inside the reply's header"));
       break;
     case HttpReader::Ending::kCutBody:
-      end(call, now, cut ? EndKind::kReset : EndKind::kClosed,
-          words(call, "closed inside the reply's body"));
+      end(call, now, EndKind::kClosed, words(call, "closed inside the reply's body"));
       break;
     case HttpReader::Ending::kBad:
       end(call, now, EndKind::kBadReply, words(call, call.problem()));

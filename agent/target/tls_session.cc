@@ -167,7 +167,7 @@ TlsSession::Shaking TlsSession::handshake(std::string_view cipher, std::string_v
   Shaking shaking = Shaking::kDone;
   if (rc == 1) {
     secured_ = true;
-  } else if (SSL_want_read(ssl_)) {
+  } else if (SSL_get_error(ssl_, rc) == SSL_ERROR_WANT_READ) {
     shaking = Shaking::kWaits;
   } else {
     problem_ = handshake_problem();
@@ -195,16 +195,16 @@ TlsSession::Reading TlsSession::decrypt(std::string_view cipher, std::string_vie
       if (in_.empty() && SSL_pending(ssl_) == 0) {
         break;
       }
-    } else if (SSL_want_read(ssl_)) {
-      break;
-    } else if (SSL_get_error(ssl_, n) == SSL_ERROR_ZERO_RETURN) {
-      reading = Reading::kClosed;
-      break;
     } else {
-      problem_ = fmt::format("TLS: {}", newest_reason());
-      broken_ = true;
-      reading = Reading::kBroken;
-      ERR_clear_error();
+      const int why = SSL_get_error(ssl_, n);
+      if (why == SSL_ERROR_ZERO_RETURN) {
+        reading = Reading::kClosed;
+      } else if (why != SSL_ERROR_WANT_READ || room == 0) {
+        problem_ = fmt::format("TLS: {}", newest_reason());
+        broken_ = true;
+        reading = Reading::kBroken;
+        ERR_clear_error();
+      }
       break;
     }
   }
@@ -229,7 +229,7 @@ TlsSession::Writing TlsSession::encrypt(std::span<const iovec> parts, std::size_
   taken = n > 0 ? static_cast<std::size_t>(n) : 0;
   if (n <= 0) {
     // In the middle of a message of the peer's handshake it must be read first.
-    const bool waits = SSL_want_read(ssl_);
+    const bool waits = SSL_get_error(ssl_, n) == SSL_ERROR_WANT_READ;
     writing = waits ? Writing::kWaits : Writing::kBroken;
     if (!waits) {
       problem_ = fmt::format("TLS: {}", newest_reason());

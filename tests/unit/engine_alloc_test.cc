@@ -100,8 +100,9 @@ TEST(EngineAllocation, FreshTlsConnectionsCostNoneOnceAsManyStood) {
       [](const support::ScriptedRequest&) {
         return support::Script{
             kBusy,
-            support::send_bytes(
-                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"),
+            support::send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " +
+                                std::to_string(support::chat_json("hello").size()) + "\r\n\r\n" +
+                                support::chat_json("hello")),
             support::goodbye()};
       },
       true);

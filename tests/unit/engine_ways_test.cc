@@ -178,8 +178,12 @@ TEST(EngineWays, EveryScriptGivesTheSameRecord) {
   }
 }
 
-// A close without close_notify may be somebody else's: over TLS it is a loss for both, also where
-// HTTP alone would take it for the end.
+// Without close_notify a close may be somebody else's, and says nothing of the body's end
+// (RFC 9112, 9.8). libcurl 7.88 takes it for the end all the same.
+bool ends_by_close_alone(const Case& each) {
+  return std::string(each.name) == "http 1.0" || std::string(each.name) == "until close, no done";
+}
+
 TEST(EngineWays, EveryScriptGivesTheSameRecordOverTls) {
   std::vector<Case> all = cases();
   const std::string stream = stream_of({"one", " two", " three"});
@@ -189,13 +193,16 @@ TEST(EngineWays, EveryScriptGivesTheSameRecordOverTls) {
                       support::goodbye())});
   all.push_back({"until goodbye, no done",
                  then(bytes(close_head + support::content_event("a")), support::goodbye())});
+  all.push_back({"http 1.0 until goodbye",
+                 then(bytes("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" +
+                            support::chat_json("old")),
+                      support::goodbye()),
+                 false});
   all.push_back(
       {"goodbye in the stream",
        then(bytes(support::stream_head() + support::http_chunk(support::content_event("part"))),
             support::goodbye())});
   all.push_back({"goodbye at once", {support::goodbye()}});
-  all.push_back(
-      {"goodbye in the head", then(bytes("HTTP/1.1 200 OK\r\nConte"), support::goodbye())});
   all.push_back({"new keys",
                  {support::new_keys(), send_bytes(stream.substr(0, 200)), support::new_keys(),
                   support::new_keys(), send_bytes(stream.substr(200))}});
@@ -204,10 +211,16 @@ TEST(EngineWays, EveryScriptGivesTheSameRecordOverTls) {
     const Told multi = run(base::Way::kMulti, each.script, each.streaming, 1, true);
     ASSERT_EQ(direct.records.size(), 1U) << each.name;
     ASSERT_EQ(multi.records.size(), 1U) << each.name;
-    expect_same(direct.records[0], multi.records[0], each.name);
     EXPECT_EQ(direct.heads, multi.heads) << each.name;
     EXPECT_GT(direct.records[0].tls_us, 0U) << each.name;
     EXPECT_GT(multi.records[0].tls_us, 0U) << each.name;
+    if (ends_by_close_alone(each)) {
+      EXPECT_EQ(direct.records[0].failure, wire::Failure::kReset) << each.name;
+      EXPECT_THAT(direct.records[0].error_message, testing::HasSubstr("close_notify"));
+      EXPECT_NE(multi.records[0].failure, wire::Failure::kReset) << each.name;
+    } else {
+      expect_same(direct.records[0], multi.records[0], each.name);
+    }
   }
 }
 
