@@ -46,9 +46,10 @@ class RunTls : public testing::Test {
                                    "6",
                                    "--num-samples",
                                    "60",
-                                   more,
-                                   "--endpoints"};
-    words.insert(words.end(), urls.begin(), urls.end());
+                                   more};
+    for (const auto& url : urls) {
+      words.insert(words.end(), {"--endpoints", url});
+    }
     std::map<std::string, std::string> environment;
     if (trusted) {
       environment["SSL_CERT_FILE"] = base_ + "/cert.pem";

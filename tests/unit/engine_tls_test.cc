@@ -69,6 +69,30 @@ TEST(EngineDirectTls, WarmingDoesTheHandshakesAndTicketsDoNotEndThem) {
   }
 }
 
+// They were not used yet, so that their age says nothing of the server's patience with idle ones.
+TEST(EngineDirectTls, ConnectionsOpenedAheadDoNotAge) {
+  ScriptedServer server(streams({"a"}), true);
+  EngineRig rig({server.url()});
+  make_direct(rig);
+  rig.config.slots = 2;
+  rig.config.target.connections_warm = 2;
+  rig.config.target.idle_connection_max = Duration::millis(50);
+  rig.engine().warm();
+  ASSERT_TRUE(rig.pump([&] { return rig.warmed.has_value(); }));
+  const std::size_t before = server.connections();
+  std::this_thread::sleep_for(120ms);
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  for (base::Seq seq = 0; seq < 3; ++seq) {
+    rig.issue(1, seq);
+    ASSERT_TRUE(rig.pump_records(seq + 1));
+    EXPECT_EQ(rig.records[seq].outcome, wire::Outcome::kOk) << rig.records[seq].error_message;
+    // The second one too, although the first lies before it and is too old by then.
+    EXPECT_EQ(rig.records[seq].tls_us > 0, seq == 2);
+    std::this_thread::sleep_for(120ms);
+  }
+  EXPECT_EQ(server.connections(), before + 1);
+}
+
 TEST(EngineDirectTls, KeyUpdatesOnAnIdleConnectionKeepIt) {
   ScriptedServer server(
       [](const ScriptedRequest&) {

@@ -127,30 +127,52 @@ class TlsPair : public testing::Test {
 };
 
 TEST_F(TlsPair, AnyCutOfHandshakeAndRecordsGivesTheSameBytes) {
-  for (const std::size_t cut : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, kReadBytes}) {
-    serve();
-    trust({true, pem_});
-    ServerEnd server(server_context_.get());
-    TlsSession client;
-    ASSERT_EQ(shake(client, server, cut), TlsSession::Shaking::kDone) << client.problem();
-    std::string said;
-    for (int i = 0; i < 50; ++i) {
-      const std::string text(static_cast<std::size_t>(i) * 40, static_cast<char>('a' + i % 26));
-      if (!text.empty()) {
-        server.write(text);  // a record of its own
-      }
-      said += text;
-    }
-    const std::string cipher = server.take();
-    std::string heard;
-    for (std::size_t at = 0; at < cipher.size(); at += cut) {
-      std::string_view plain;
-      ASSERT_EQ(client.decrypt(std::string_view(cipher).substr(at, cut), plain),
-                TlsSession::Reading::kMore);
-      heard += plain;
-    }
-    EXPECT_EQ(heard, said) << "cut at every " << cut;
+  std::string said;
+  for (std::size_t i = 1; i < 50; ++i) {
+    said += std::string(i * 40, static_cast<char>('a' + i % 26));
   }
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    for (const std::size_t cut : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, kReadBytes}) {
+      serve();
+      SSL_CTX_set_min_proto_version(server_context_.get(), version);
+      SSL_CTX_set_max_proto_version(server_context_.get(), version);
+      trust({true, pem_});
+      ServerEnd server(server_context_.get());
+      TlsSession client;
+      ASSERT_EQ(shake(client, server, cut), TlsSession::Shaking::kDone) << client.problem();
+      for (std::size_t i = 1, at = 0; i < 50; at += i * 40, ++i) {
+        server.write(said.substr(at, i * 40));  // a record of its own
+      }
+      const std::string cipher = server.take();
+      std::string heard;
+      for (std::size_t at = 0; at < cipher.size(); at += cut) {
+        std::string_view plain;
+        ASSERT_EQ(client.decrypt(std::string_view(cipher).substr(at, cut), plain),
+                  TlsSession::Reading::kMore);
+        heard += plain;
+      }
+      EXPECT_EQ(heard, said) << "cut at every " << cut;
+    }
+  }
+}
+
+TEST_F(TlsPair, RenegotiationIsDeclinedAndHurtsNobody) {
+  serve();
+  SSL_CTX_set_max_proto_version(server_context_.get(), TLS1_2_VERSION);
+  trust({true, pem_});
+  server_ = std::make_unique<ServerEnd>(server_context_.get());
+  ASSERT_EQ(shake(client_, *server_), TlsSession::Shaking::kDone) << client_.problem();
+  server_->take();
+  server_->write("before");
+  ASSERT_EQ(SSL_renegotiate(server_->ssl()), 1);
+  SSL_do_handshake(server_->ssl());
+  std::string_view plain;
+  EXPECT_EQ(client_.decrypt(server_->take(), plain), TlsSession::Reading::kMore);
+  EXPECT_EQ(plain, "before");
+  EXPECT_FALSE(client_.to_send().empty());  // "no"
+  std::size_t taken = 0;
+  EXPECT_EQ(encrypt(client_, "question", taken), TlsSession::Writing::kDone);
+  EXPECT_EQ(taken, 8U);
 }
 
 TEST_F(TlsPair, AReadFullOfRecordsComesOutAtOnce) {
