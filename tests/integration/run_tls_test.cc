@@ -70,9 +70,6 @@ TEST_F(RunTls, HttpAndHttpsFrontendsMixAndBothHaveTheKernelsStamps) {
   EXPECT_EQ(found["n_samples_completed"], 60);
   EXPECT_EQ(found["n_samples_failed"], 0);
   EXPECT_EQ(found["distributed"]["stamps"], "kernel receive");
-  for (const auto& agent : found["distributed"]["agents"]) {
-    EXPECT_EQ(agent["worst"]["reads_unstamped"], 0);
-  }
   EXPECT_THAT(read_text(base_ + "/run/report.txt"), HasSubstr("Stamps of replies: the kernel's"));
 }
 
