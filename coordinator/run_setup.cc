@@ -112,8 +112,7 @@ report::ConfigFacts config_facts(const spec::Config& config,
   facts.streaming = config.model_params.streaming == spec::Streaming::kOn;
   facts.early_stopping = settings.early_stopping.enabled;
   facts.stream_all_chunks = settings.client.stream_all_chunks;
-  facts.kernel_stamps =
-      config.distributed.transport != base::Way::kMulti && !spec::has_https_endpoint(config);
+  facts.kernel_stamps = config.distributed.transport != base::Way::kMulti;
   facts.token_source = report::TokenSource::kUsage;  // counted wherever a server reports it
   facts.endpoints = frontends;
   return facts;

@@ -35,6 +35,8 @@ void Recorder::give_back(std::unique_ptr<wire::Record> record) {
                             record->finish_text.capacity() +
                             record->chunk_at.capacity() * sizeof(base::Instant) +
                             record->gaps.capacity() * sizeof(wire::CountedCell);
+  if (bytes <= kSpareBytesMax) {
+    spares_.push(std::move(record));  // full: freed here
   }
 }
 

@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "common/base/check.h"
@@ -23,17 +25,47 @@ void set_option(int fd, int level, int name) {
   setsockopt(fd, level, name, &one, sizeof one);
 }
 
-// Nothing to read and no end: neither byte nor FIN nor error has come.
-bool quiet(int fd) {
-  char byte = 0;
-  const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
 ConnectionPool::ConnectionPool(std::size_t frontends, sys::Poller& poller)
     : poller_(poller), idle_(frontends) {}
+
+// Nothing to read and no end: neither byte nor FIN nor error has come. Of TLS: no byte that would
+// be part of a reply; what else came is taken in and answered.
+bool ConnectionPool::quiet(Connection& connection) {
+  const int fd = connection.fd.get();
+  if (!connection.tls.is_open()) {
+    char byte = 0;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
+  }
+  std::array<char, 4096> bytes;
+  while (true) {
+    const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n <= 0) {
+      return n < 0 && would_block(errno);
+    }
+    std::string_view plain;
+    const auto reading = connection.tls.decrypt({bytes.data(), static_cast<std::size_t>(n)}, plain);
+    if (reading != TlsSession::Reading::kMore || !plain.empty() || flush(connection) != 0) {
+      return false;
+    }
+  }
+}
+
+int ConnectionPool::flush(Connection& connection) {
+  while (!connection.tls.to_send().empty()) {
+    const std::string_view bytes = connection.tls.to_send();
+    const ssize_t n =
+        ::send(connection.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      return would_block(errno) || errno == EINTR ? EAGAIN : errno;
+    }
+    connection.tls.mark_sent(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
 
 Connection* ConnectionPool::find(int fd) const {
   const auto index = static_cast<std::size_t>(fd);
@@ -62,10 +94,12 @@ Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection
   connection.fd = std::move(fd);
   connection.call = nullptr;
   connection.read_at = {};
+  connection.end_seen = false;
   connection.frontend = frontend;
   connection.state = state;
   connection.watched = events;
   connection.was_open = false;
+  connection.was_used = false;
   ++open_;
   return &connection;
 }
@@ -104,7 +138,7 @@ Connection* ConnectionPool::connect(const SocketAddress& address, std::uint16_t 
 
 // Whether it stands is asked, not taken from the event: that one may have been meant for a
 // descriptor that was closed meanwhile and had this number.
-int ConnectionPool::finish_connect(Connection& connection) {
+int ConnectionPool::finish_connect(const Connection& connection) {
   sockaddr_storage peer{};
   socklen_t length = sizeof peer;
   int error = 0;
@@ -118,9 +152,21 @@ int ConnectionPool::finish_connect(Connection& connection) {
   if (getpeername(connection.fd.get(), reinterpret_cast<sockaddr*>(&peer), &length) != 0) {
     return errno == ENOTCONN ? EINPROGRESS : errno;
   }
+  return 0;
+}
+
+void ConnectionPool::stands(Connection& connection) {
   connecting_.remove(connection);
   connection.state = Connection::State::kBusy;
-  return 0;
+}
+
+void ConnectionPool::shakes(Connection& connection, base::Instant now) {
+  connection.shaking_from = now;
+  if (connection.state == Connection::State::kBusy) {  // stood at once, or from elsewhere
+    connection.since = now;
+    connecting_.add(connection);
+  }
+  connection.state = Connection::State::kShaking;
 }
 
 Chain<Connection>& ConnectionPool::chain_of(const Connection& connection) {
@@ -131,15 +177,19 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
                                       base::Duration idle_max) {
   Chain<Connection>& idle = idle_[frontend];
   const auto too_old = [now, idle_max](const Connection* connection) {
-    return idle_max.ns > 0 && now - connection->since > idle_max;
+    return idle_max.ns > 0 && connection->was_used && now - connection->since > idle_max;
   };
   for (int left = kTrimmedPerTake; left > 0 && idle.size() > 0 && too_old(idle.oldest()); --left) {
     close(*idle.oldest());
   }
-  while (idle.size() > 0 && !too_old(idle.newest())) {
-    Connection& connection = *idle.newest();
+  while (idle.size() > 0) {
+    // Opened ahead of need, they do not age; they lie behind those that were used since.
+    Connection& connection = *(too_old(idle.newest()) ? idle.oldest() : idle.newest());
+    if (too_old(&connection)) {
+      break;
+    }
     const bool just_read = connection.read_at.is_set() && now - connection.read_at <= kReadJustNow;
-    if (!just_read && !quiet(connection.fd.get())) {
+    if (!just_read && !quiet(connection)) {
       close(connection);
       continue;
     }
@@ -154,6 +204,7 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
 
 void ConnectionPool::keep(Connection& connection, base::Instant now) {
   TUTTI_CHECK(connection.state == Connection::State::kBusy);
+  connection.was_used = connection.was_used || connection.call != nullptr;
   connection.call = nullptr;
   connection.state = Connection::State::kIdle;
   connection.since = now;
@@ -162,7 +213,7 @@ void ConnectionPool::keep(Connection& connection, base::Instant now) {
 }
 
 void ConnectionPool::look_at_idle(Connection& connection) {
-  if (!quiet(connection.fd.get())) {
+  if (!quiet(connection)) {
     close(connection);
   }
 }
@@ -189,6 +240,11 @@ void ConnectionPool::close(Connection& connection) {
   if (connection.state != Connection::State::kBusy) {
     chain_of(connection).remove(connection);
     idle_count_ -= connection.state == Connection::State::kIdle ? 1U : 0U;
+  }
+  if (connection.tls.is_open()) {
+    connection.tls.say_goodbye();
+    flush(connection);  // as far as the socket takes it
+    connection.tls.close();
   }
   by_fd_[static_cast<std::size_t>(connection.fd.get())] = nullptr;
   connection.fd.close();  // leaves the epoll set by itself

@@ -1,11 +1,12 @@
 #pragma once
 
-// ConnectionPool: the plain sockets of a DirectTransport and their places in the epoll set:
-// connecting, busy with a call, or idle per frontend, last used first. An idle one is looked at
-// before it is used again, unless it was read a moment ago; one that is known to have spoken
-// unasked or to be closed is never handed out. Connections are pooled objects found by descriptor,
-// so nothing is allocated once as many stood before. Every socket asks the kernel for receive
-// stamps. Owned by one worker thread.
+// ConnectionPool: the sockets of a DirectTransport and their places in the epoll set: connecting,
+// in TLS's handshake, busy with a call, or idle per frontend, last used first. An idle one is
+// looked at before it is used again, unless it was read a moment ago; one that is known to have
+// spoken unasked or to be closed is never handed out (tickets and key updates of TLS are not
+// speech). Connections are pooled objects found by descriptor, so nothing is allocated once as many
+// stood before, but for what OpenSSL does. Every socket asks the kernel for receive stamps. Owned
+// by one worker thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "agent/target/chain.h"
+#include "agent/target/tls_session.h"
 #include "agent/target/warm_stock.h"
 #include "common/base/time.h"
 #include "common/sys/fd.h"
@@ -23,15 +25,19 @@ namespace tutti::target {
 class DirectCall;
 
 struct Connection {
-  enum class State : std::uint8_t { kConnecting, kBusy, kIdle };
+  enum class State : std::uint8_t { kConnecting, kShaking, kBusy, kIdle };
   sys::Fd fd;
-  DirectCall* call = nullptr;  // null when idle
-  base::Instant since{};       // connecting: begun; idle: last used
-  base::Instant read_at{};     // last read; unset when the peer's end was seen to follow
-  std::uint32_t watched = 0;   // what epoll has
+  TlsSession tls;                // open: of an https frontend
+  DirectCall* call = nullptr;    // null when idle, or opened ahead of need
+  base::Instant since{};         // connecting, shaking: connect begun; idle: last used
+  base::Instant shaking_from{};  // TLS's handshake begun
+  base::Instant read_at{};       // last read; unset when the peer's end was seen to follow
+  std::uint32_t watched = 0;     // what epoll has
   std::uint16_t frontend = 0;
   State state = State::kBusy;
+  bool end_seen = false;  // epoll said that the peer sends no more than what is there
   bool was_open = false;  // stood before its present call came
+  bool was_used = false;  // carried a call before its present one
   Connection* older = nullptr;
   Connection* newer = nullptr;
 };
@@ -48,14 +54,22 @@ class ConnectionPool {
   // Connects without waiting. The state says whether it stands already.
   Connection* connect(const SocketAddress& address, std::uint16_t frontend, base::Instant now,
                       int& os_error);
-  // A connecting one became ready: 0 (busy now), EINPROGRESS, or what went wrong.
-  int finish_connect(Connection& connection);
-  const Connection* oldest_connecting() const { return connecting_.oldest(); }
+  // A connecting one became ready: 0, EINPROGRESS, or what went wrong. After 0 it goes on by
+  // stands() or shakes().
+  static int finish_connect(const Connection& connection);
+  // It is ready for its call.
+  void stands(Connection& connection);
+  // TLS's handshake comes next.
+  void shakes(Connection& connection, base::Instant now);
+  // Connecting or shaking, in the order in which they began.
+  Connection* oldest_connecting() const { return connecting_.oldest(); }
 
-  // Idle, and alive as far as this host knows. Null: none. Ages are checked against `idle_max` when
-  // that is above 0; a few that are too old are closed on the way.
+  // Idle, and alive as far as this host knows. Null: none. Ages since the last use are checked
+  // against `idle_max` when that is above 0; a few that are too old are closed on the way.
   Connection* take_idle(std::uint16_t frontend, base::Instant now, base::Duration idle_max);
   void keep(Connection& connection, base::Instant now);
+  // Sends what its TLS has to send: 0, EAGAIN when some is left, or what went wrong.
+  static int flush(Connection& connection);
   // An idle one became ready: it is closed, unless nothing is there to read after all.
   void look_at_idle(Connection& connection);
   // Closes the longest idle one of the frontend with most; false: none is idle.
@@ -67,6 +81,7 @@ class ConnectionPool {
  private:
   Connection* place(sys::Fd fd, std::uint16_t frontend, Connection::State state, int& os_error);
   Chain<Connection>& chain_of(const Connection& connection);
+  static bool quiet(Connection& connection);
 
   sys::Poller& poller_;
   std::deque<Connection> all_;

@@ -1,6 +1,6 @@
 #pragma once
 
-// DirectCall: one query on a plain socket, from begin() to the Record in finish(): what is left of
+// DirectCall: one query on a connection, from begin() to the Record in finish(): what is left of
 // the request as a list of pieces for one sendmsg, the reply's framing and its reading. Pooled: all
 // buffers are kept from query to query. Knows no socket and reads no clock. Owned by one worker
 // thread.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -83,8 +84,17 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
   message_.msg_control = control_.data();
   shared_.config = &config_;
   shared_.gauges = &gauges_;
+  std::vector<std::string> hosts;
+  bool tls = false;
   for (const auto& frontend : config_.frontends) {
     shared_.heads.push_back(render_head(frontend, *config_.target));
+    hosts.push_back(shared_.heads.back().host);
+    tls = tls || frontend.tls;
+  }
+  if (tls) {
+    const char* ca_file = std::getenv("SSL_CERT_FILE");
+    const TlsTrust trust{config_.target->verify_tls, ca_file != nullptr ? ca_file : ""};
+    tls_ = std::make_unique<TlsContext>(trust, std::move(hosts), buffer_.size());
   }
   free_slots_.reserve(capacity_);
   for (std::size_t slot = capacity_; slot-- > 0;) {
@@ -115,13 +125,14 @@ void DirectTransport::start(const Query& query) {
 void DirectTransport::bind(DirectCall& call, Connection& connection) {
   call.connection = &connection;
   connection.call = &call;
+  connection.tls.note_request();
 }
 
 void DirectTransport::attach(DirectCall& call, base::Instant now) {
   const std::uint16_t frontend = call.frontend();
   Connection* connection = pool_.take_idle(frontend, now, config_.target->idle_connection_max);
   if (connection != nullptr) {
-    call.record().connection_reused = true;
+    call.record().connection_reused = connection->was_used;
   } else {
     const SocketAddress& address = shared_.heads[frontend].address;
     sys::Fd fd(
@@ -133,8 +144,12 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
     connect(call, now);
     return;
   }
-  connection->was_open = true;
   bind(call, *connection);
+  if (is_tls(frontend) && !connection->tls.is_open()) {
+    shake(*connection, now);
+    return;
+  }
+  connection->was_open = true;
   send(*connection);
 }
 
@@ -161,8 +176,13 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
   }
   bind(call, *connection);
   if (connection->state == Connection::State::kBusy) {
-    call.record().connect_us = whole_us(clock_.mono() - now);
-    send(*connection);
+    const base::Instant stands_at = clock_.mono();
+    call.record().connect_us = whole_us(stands_at - now);
+    if (is_tls(call.frontend())) {
+      shake(*connection, stands_at);
+    } else {
+      send(*connection);
+    }
   }
 }
 
@@ -180,8 +200,14 @@ void DirectTransport::finish_connect(Connection& connection) {
   } else if (facts.os_error != 0) {
     end_soon(call, EndKind::kConnect, end_detail_of(facts));
   } else {
-    call.record().connect_us = whole_us(clock_.mono() - connection.since);
-    send(connection);
+    const base::Instant now = clock_.mono();
+    call.record().connect_us = whole_us(now - connection.since);
+    if (is_tls(call.frontend())) {
+      shake(connection, now);
+    } else {
+      pool_.stands(connection);
+      send(connection);
+    }
   }
 }
 
@@ -190,9 +216,20 @@ void DirectTransport::finish_connect(Connection& connection) {
 
 void DirectTransport::send(Connection& connection) {
   DirectCall& call = *connection.call;
-  if (call.nothing_sent()) {
+  if (call.nothing_sent() && connection.tls.nothing_sent()) {
     call.note_sent_at(clock_.mono());
   }
+  const int error =
+      connection.tls.is_open() ? send_secured(connection, call) : send_plain(connection, call);
+  if (error != 0 && error != EAGAIN) {
+    fail_send(connection, error);
+    return;
+  }
+  pool_.watch(connection, error == 0 ? sys::kReadable : sys::kReadable | sys::kWritable);
+}
+
+// 0: the socket has taken all; EAGAIN: it is full.
+int DirectTransport::send_plain(Connection& connection, DirectCall& call) {
   while (!call.whole_sent()) {
     const std::span<iovec> parts = call.unsent();
     msghdr message{};
@@ -200,20 +237,17 @@ void DirectTransport::send(Connection& connection) {
     message.msg_iovlen = parts.size();
     const ssize_t n = sendmsg(connection.fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
-      if (would_block(errno)) {
-        break;
-      }
-      fail_send(connection, errno);
-      return;
+      return would_block(errno) ? EAGAIN : errno;
     }
     call.mark_sent(static_cast<std::size_t>(n));
   }
-  pool_.watch(connection, call.whole_sent() ? sys::kReadable : sys::kReadable | sys::kWritable);
+  return 0;
 }
 
 void DirectTransport::fail_send(Connection& connection, int error) {
   DirectCall& call = *connection.call;
-  if (connection.was_open && call.nothing_sent() && !call.record().resent) {
+  const bool untouched = call.nothing_sent() && connection.tls.nothing_sent();
+  if (connection.was_open && untouched && !call.record().resent) {
     pool_.close(connection);
     call.connection = nullptr;
     call.record().resent = true;
@@ -222,6 +256,10 @@ void DirectTransport::fail_send(Connection& connection, int error) {
     return;
   }
   call.send_error = error;
+  if (error == EPROTO) {  // of send_secured
+    end_soon(call, EndKind::kTls, words(call, connection.tls.problem()));
+    return;
+  }
   if (!peer_gone(error)) {
     end_soon(call, EndKind::kReset, words(call, std::strerror(error)));
     return;
@@ -248,41 +286,65 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
     case Connection::State::kConnecting:
       finish_connect(*connection);
       return;
+    case Connection::State::kShaking:
+      go_on_shaking(*connection);
+      return;
     case Connection::State::kBusy:
       break;
   }
   DirectCall* const call = connection->call;
-  if ((ready.events & sys::kWritable) != 0 && !call->whole_sent() && call->send_error == 0) {
+  // Writable is watched only while something waits to be sent.
+  if ((ready.events & sys::kWritable) != 0 && call->send_error == 0) {
     send(*connection);
     if (call->connection != connection || connection->state != Connection::State::kBusy) {
       return;  // ended, or sent again on another one
     }
   }
   if ((ready.events & (sys::kReadable | sys::kBroken)) != 0) {
-    read(*connection, (ready.events & sys::kHalfClosed) != 0);
+    connection->end_seen = (ready.events & sys::kHalfClosed) != 0;
+    read(*connection);
   }
 }
 
-void DirectTransport::read(Connection& connection, bool half_closed) {
-  DirectCall& call = *connection.call;
+// False: no byte came, `error` says why (0: FIN).
+bool DirectTransport::receive(Connection& connection, std::string_view& bytes, int& error) {
   message_.msg_controllen = control_.size();
   const ssize_t n = recvmsg(connection.fd.get(), &message_, MSG_DONTWAIT);
+  error = n < 0 ? errno : 0;
   if (n <= 0) {
-    if (n == 0 || !would_block(errno)) {
-      read_end(connection, n == 0 ? 0 : errno);
-    }
-    return;
+    return false;
   }
+  bytes = {buffer_.data(), static_cast<std::size_t>(n)};
+  return true;
+}
+
+void DirectTransport::read(Connection& connection) {
+  std::string_view bytes;
+  int error = 0;
+  if (!receive(connection, bytes, error)) {
+    if (!would_block(error)) {
+      read_end(connection, error, connection.tls.is_open());
+    }
+  } else if (connection.tls.is_open()) {
+    read_secured(connection, bytes);
+  } else {
+    hand_over(*connection.call, bytes, true);
+  }
+}
+
+// Bytes of the reply that the last receive() brought. False: the call has ended.
+bool DirectTransport::hand_over(DirectCall& call, std::string_view bytes, bool may_keep) {
   const base::Instant read_at = clock_.mono();
-  connection.read_at = half_closed ? base::Instant{} : read_at;
+  call.connection->read_at = call.connection->end_seen ? base::Instant{} : read_at;
   const base::Instant at = arrival(stamp_of(message_), read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
-  switch (call.read({buffer_.data(), static_cast<std::size_t>(n)}, at, surplus)) {
+  switch (call.read(bytes, at, surplus)) {
     case DirectCall::Reading::kMore:
-      break;
+      return true;
     case DirectCall::Reading::kWhole:
-      end(call, at, EndKind::kComplete, {}, call.keeps_alive() && call.whole_sent() && !surplus);
+      end(call, at, EndKind::kComplete, {},
+          may_keep && call.keeps_alive() && call.whole_sent() && !surplus);
       break;
     case DirectCall::Reading::kUnusable:
       end(call, read_at, EndKind::kClosed, {});
@@ -291,10 +353,12 @@ void DirectTransport::read(Connection& connection, bool half_closed) {
       end(call, read_at, EndKind::kBadReply, words(call, call.problem()));
       break;
   }
+  return false;
 }
 
-// FIN (error 0) or a broken connection.
-void DirectTransport::read_end(Connection& connection, int error) {
+// FIN (error 0) or a broken connection. `cut`: it was TLS's to say that this is the end, and it did
+// not, so that bytes may be missing where HTTP would not notice.
+void DirectTransport::read_end(Connection& connection, int error, bool cut) {
   DirectCall& call = *connection.call;
   const base::Instant now = clock_.mono();
   if (error == 0) {
@@ -306,7 +370,11 @@ void DirectTransport::read_end(Connection& connection, int error) {
   }
   switch (call.end_of_input()) {
     case HttpReader::Ending::kWhole:
-      end(call, now, EndKind::kComplete, {});
+      if (cut) {
+        end(call, now, EndKind::kReset, words(call, "closed without TLS's close_notify"));
+      } else {
+        end(call, now, EndKind::kComplete, {});
+      }
       break;
     case HttpReader::Ending::kNothing:
       end(call, now, EndKind::kReset, words(call, "closed without a reply"));
@@ -404,6 +472,10 @@ void DirectTransport::expire(base::Instant now) {
   const base::Duration connecting = config_.target->connect_timeout;
   while (connecting.ns > 0 && pool_.oldest_connecting() != nullptr &&
          pool_.oldest_connecting()->since + connecting <= now) {
+    if (pool_.oldest_connecting()->call == nullptr) {
+      fail_shaking(*pool_.oldest_connecting(), {});
+      continue;
+    }
     DirectCall& call = *pool_.oldest_connecting()->call;
     end(call, clock_.mono(), EndKind::kConnectTimeout,
         words(call, fmt::format("{} ms passed", connecting.ns / 1'000'000)));
@@ -446,6 +518,9 @@ base::Instant DirectTransport::next_wake() const {
   if (probing_) {
     next = std::min(next, prober_.next_wake());
   }
+  if (warmed_ && !stock_.opening()) {
+    next = std::min(next, shaking_ahead_ == 0 ? base::Instant{1} : shaking_expires_at());
+  }
   const base::Duration connecting = config_.target->connect_timeout;
   if (connecting.ns > 0 && pool_.oldest_connecting() != nullptr) {
     next = std::min(next, pool_.oldest_connecting()->since + connecting);
@@ -462,9 +537,7 @@ base::Instant DirectTransport::next_wake() const {
 std::unique_ptr<Transport> make_transport(TransportConfig config, sys::Poller& poller,
                                           const base::Clock& clock, ExchangeSink& sink,
                                           LiveGauges& gauges) {
-  const bool tls = std::any_of(config.frontends.begin(), config.frontends.end(),
-                               [](const Frontend& frontend) { return frontend.tls; });
-  if (tls || config.target->way == base::Way::kMulti) {
+  if (config.target->way == base::Way::kMulti) {
     return make_multi_transport(std::move(config), poller, clock, sink, gauges);
   }
   return std::make_unique<DirectTransport>(std::move(config), poller, clock, sink, gauges);

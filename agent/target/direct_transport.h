@@ -1,14 +1,15 @@
 #pragma once
 
-// DirectTransport: Transport over plain sockets for http frontends, HTTP/1.1 framed here. One
-// sendmsg a request, one recvmsg a wake-up of a socket. Stamps: sent_at right before the first
-// sendmsg; a reply's bytes bear the kernel's receive stamp (SO_TIMESTAMPNS) mapped to the monotonic
-// clock, all events of one read the same one; where the kernel gave none that can be used, the
-// instant of the read, which is counted. The difference of the two goes to the read-lag gauge.
-// Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query.
-// TLS: a worker with any https frontend uses MultiTransport for all (make_transport decides).
-// A query is sent again, once and on a fresh connection, only when a connection that stood before
-// took not one byte of it; whatever else fails is a failure. Owned by one worker thread.
+// DirectTransport: Transport over sockets of our own, HTTP/1.1 framed here, http or https. One send
+// a request, one recvmsg a wake-up of a socket. Stamps: sent_at right before the first send; a
+// reply's bytes bear the kernel's receive stamp (SO_TIMESTAMPNS) mapped to the monotonic clock, all
+// events of one read the same one; where the kernel gave none that can be used, the instant of the
+// read, which is counted. The difference of the two goes to the read-lag gauge. TLS lies between
+// the socket and the framing (TlsSession): the stamp is that of the read which completed a record.
+// Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query. A
+// query is sent again, once and on a fresh connection, only when a connection that stood before
+// took not one byte of it (of TLS: of its records); whatever else fails is one. Owned by one worker
+// thread.
 
 #include <sys/socket.h>
 
@@ -26,6 +27,7 @@
 #include "agent/target/direct_call.h"
 #include "agent/target/multi_transport.h"
 #include "agent/target/stamp_map.h"
+#include "agent/target/tls_context.h"
 #include "agent/target/transport.h"
 #include "agent/target/warm_stock.h"
 
@@ -68,11 +70,26 @@ class DirectTransport final : public Transport {
   void bind(DirectCall& call, Connection& connection);
   void finish_connect(Connection& connection);
   void send(Connection& connection);
+  int send_plain(Connection& connection, DirectCall& call);
+  int send_secured(Connection& connection, DirectCall& call);
   void fail_send(Connection& connection, int error);
-  void read(Connection& connection, bool half_closed);
-  void read_end(Connection& connection, int error);
+  bool receive(Connection& connection, std::string_view& bytes, int& error);
+  void read(Connection& connection);
+  void read_secured(Connection& connection, std::string_view cipher);
+  bool hand_over(DirectCall& call, std::string_view bytes, bool may_keep);
+  void read_end(Connection& connection, int error, bool cut = false);
   base::Instant arrival(std::int64_t stamp_wall_ns, base::Instant read_at, const DirectCall& call);
   std::string words(const DirectCall& call, std::string_view what) const;
+
+  bool is_tls(std::uint16_t frontend) const { return config_.frontends[frontend].tls; }
+  void shake(Connection& connection, base::Instant now);
+  void go_on_shaking(Connection& connection);
+  void end_shaking(Connection& connection, std::string_view rest);
+  void fail_shaking(Connection& connection, std::string_view what);
+  void shake_stock(base::Instant now);
+  base::Duration warming_limit() const;
+  base::Instant shaking_expires_at() const;
+  void expire_shaking(base::Instant now);
 
   void end_soon(DirectCall& call, EndKind kind, std::string detail);
   void end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
@@ -92,6 +109,7 @@ class DirectTransport final : public Transport {
   DirectShared shared_;
   ProbeSink probe_sink_;
   MultiTransport prober_;
+  std::unique_ptr<TlsContext> tls_;  // null: no frontend is https. Outlives the pool
   ConnectionPool pool_;
   WarmStock stock_;
   StampMap stamps_;
@@ -113,6 +131,8 @@ class DirectTransport final : public Transport {
   bool probing_ = false;
   std::optional<WarmPlan> warm_plan_;  // from warm() until the stock begins to open
   std::optional<Warmed> warmed_;       // from then until it is full
+  std::uint32_t shaking_ahead_ = 0;    // TLS handshakes under way without a call
+  std::uint32_t shaken_ahead_ = 0;     // that ended well since warm()
 };
 
 }  // namespace tutti::target

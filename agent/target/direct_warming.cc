@@ -8,7 +8,7 @@
 namespace tutti::target {
 namespace {
 
-constexpr base::Duration kConnectTimeoutOfStock = base::Duration::seconds(10);  // when none is set
+constexpr base::Duration kConnectTimeout = base::Duration::seconds(10);  // when none is set
 
 }  // namespace
 
@@ -54,22 +54,68 @@ void DirectTransport::on_probed(Warmed warmed) {
     }
   }
   if (warm_plan_) {
-    const base::Duration timeout = config_.target->connect_timeout;
-    stock_.begin(*warm_plan_, reachable, timeout.ns > 0 ? timeout : kConnectTimeoutOfStock, now);
+    stock_.begin(*warm_plan_, reachable, warming_limit(), now);
     warm_plan_.reset();
+    shaken_ahead_ = 0;
     warmed_ = std::move(warmed);
   }
 }
 
 void DirectTransport::go_on_opening(base::Instant now) {
   stock_.on_wake(now);
-  if (stock_.opening()) {
+  shake_stock(now);
+  expire_shaking(now);
+  if (stock_.opening() || shaking_ahead_ > 0) {
     return;
   }
   Warmed warmed = std::move(*warmed_);
   warmed_.reset();
-  warmed.connections_open = static_cast<std::uint32_t>(stock_.size());
+  warmed.connections_open = static_cast<std::uint32_t>(stock_.size()) + shaken_ahead_;
   sink_.on_warmed(std::move(warmed));
+}
+
+// Of https frontends the stock keeps none: each goes on to its handshake as soon as it stands.
+void DirectTransport::shake_stock(base::Instant now) {
+  for (std::size_t i = 0; i < config_.frontends.size(); ++i) {
+    const auto frontend = static_cast<std::uint16_t>(i);
+    const SocketAddress& address = shared_.heads[i].address;
+    while (is_tls(frontend)) {
+      sys::Fd fd(stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage),
+                             address.length));
+      int os_error = 0;
+      Connection* connection =
+          fd.is_open() ? pool_.adopt(std::move(fd), frontend, os_error) : nullptr;
+      if (connection == nullptr) {
+        break;
+      }
+      ++shaking_ahead_;
+      shake(*connection, now);
+    }
+  }
+}
+
+// Of handshakes ahead of need, also when queries have no time limit for theirs.
+base::Duration DirectTransport::warming_limit() const {
+  const base::Duration set = config_.target->connect_timeout;
+  return set.ns > 0 ? set : kConnectTimeout;
+}
+
+base::Instant DirectTransport::shaking_expires_at() const {
+  const Connection* oldest = pool_.oldest_connecting();
+  while (oldest != nullptr && oldest->call != nullptr) {
+    oldest = oldest->newer;
+  }
+  return oldest != nullptr ? oldest->since + warming_limit() : base::kFarFuture;
+}
+
+void DirectTransport::expire_shaking(base::Instant now) {
+  Connection* next = shaking_ahead_ > 0 ? pool_.oldest_connecting() : nullptr;
+  while (next != nullptr && next->since + warming_limit() <= now) {
+    Connection& connection = *std::exchange(next, next->newer);
+    if (connection.call == nullptr) {
+      fail_shaking(connection, {});
+    }
+  }
 }
 
 }  // namespace tutti::target

@@ -119,10 +119,6 @@ base::Result<std::vector<Frontend>> parse_frontends(const wire::TargetSpec& targ
     if (!problem.empty()) {
       note(fmt::format("endpoint {} \"{}\": {}", i, without_secrets(target.urls[i]), problem));
     }
-    if (frontend.tls && target.way == base::Way::kDirect) {
-      note(fmt::format("endpoint {} {}: transport direct has no TLS; use auto or multi", i,
-                       frontend.label));
-    }
     frontends.push_back(std::move(frontend));
   }
   for (const auto& header : target.headers) {

@@ -80,6 +80,8 @@ RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target
   }
   text += "Content-Length: ";
   TUTTI_CHECK(text.size() + 4 == frontend.head_bytes);  // the digits and two line ends follow
+  const bool bracketed = host.size() > 2 && host.front() == '[';
+  head.host = bracketed ? host.substr(1, host.size() - 2) : host;
   head.address = literal_address(host, port);
   return head;
 }

@@ -14,6 +14,7 @@ namespace tutti::target {
 
 struct RequestHead {
   std::string text;
+  std::string host;         // without the brackets of IPv6
   SocketAddress address{};  // unset: the host is a name
 };
 

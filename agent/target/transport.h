@@ -2,8 +2,9 @@
 
 // Transport: the way queries go onto the wire and replies come back, behind one seam. A worker
 // starts queries while there is room, feeds it the readiness of its sockets and its wake-ups, and
-// gets each query back exactly once as a Record. Bodies: DirectTransport (plain sockets) and
-// MultiTransport (sharded curl multi sets). Owned and called by one worker thread; no call blocks.
+// gets each query back exactly once as a Record. Bodies: DirectTransport (sockets of our own)
+// and MultiTransport (sharded curl multi sets). Owned and called by one worker thread; no call
+// blocks.
 
 #include <atomic>
 #include <cstddef>
@@ -101,8 +102,8 @@ class Transport {
   virtual std::size_t open_connections() const = 0;
 };
 
-// The one that target.way asks for; auto is direct, unless a frontend is https. Sockets are
-// registered with `poller`; `clock` is read for every stamp.
+// The one that target.way asks for; auto is direct. Sockets are registered with `poller`; `clock`
+// is read for every stamp.
 std::unique_ptr<Transport> make_transport(TransportConfig config, sys::Poller& poller,
                                           const base::Clock& clock, ExchangeSink& sink,
                                           LiveGauges& gauges);

@@ -1,8 +1,9 @@
 #pragma once
 
 // WarmStock: TCP connections opened ahead of need at a bounded rate, handed to curl when it would
-// open a socket. (A TLS handshake still happens on first use: only curl can do it.) A connection
-// the server closed meanwhile is thrown away at hand-over. Owned by one worker thread.
+// open a socket, or to DirectTransport. TLS is the taker's: only curl can do its own, on first use;
+// DirectTransport takes a connection as soon as it stands. One that the server closed meanwhile is
+// thrown away at hand-over. Owned by one worker thread.
 
 #include <sys/socket.h>
 

@@ -146,7 +146,4 @@ struct Config {
 // for eval and for a submission without a mode.
 BenchmarkMode effective_mode(const Config& config);
 
-// Some endpoint is https: the direct way onto the wire is closed.
-bool has_https_endpoint(const Config& config);
-
 }  // namespace tutti::spec

@@ -2,7 +2,6 @@
 // addresses.
 
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <array>
@@ -193,13 +192,6 @@ void pin_seeds(const Tree& tree, Config& config, Findings& findings) {
   }
 }
 
-bool has_https_endpoint(const Config& config) {
-  const auto& endpoints = config.endpoint_config.endpoints;
-  return std::any_of(endpoints.begin(), endpoints.end(), [](const std::string& url) {
-    return strncasecmp(url.c_str(), "https:", 6) == 0;
-  });
-}
-
 void check_distributed(const Tree& tree, Config& config, Findings& findings) {
   if (!findings.is_clean("distributed")) {
     return;
@@ -232,9 +224,6 @@ void check_distributed(const Tree& tree, Config& config, Findings& findings) {
   if (distributed.lost_after_s < 2 * distributed.heartbeat_s) {
     wrong("distributed.lost_after_s", fmt::format("must be at least twice heartbeat_s: {} or more",
                                                   2 * distributed.heartbeat_s));
-  }
-  if (distributed.transport == base::Way::kDirect && has_https_endpoint(config)) {
-    wrong("distributed.transport", "cannot be direct with an https endpoint: use auto or multi");
   }
   distributed.expect = std::max(distributed.expect, dialled);
 }

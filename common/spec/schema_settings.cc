@@ -302,9 +302,8 @@ std::vector<Row> distributed_rows() {
           .one_of({"least_in_flight", "round_robin", "pinned"})
           .flag("balance"),
       field("transport", &Distributed::transport)
-          .about("How agents talk to frontends: direct frames HTTP/1.1 itself and stamps replies "
-                 "with the kernel's receive time; multi is libcurl; auto is direct unless an "
-                 "endpoint is https.")
+          .about("How agents talk to frontends, http or https: direct frames HTTP/1.1 itself and "
+                 "stamps replies with the kernel's receive time; multi is libcurl; auto is direct.")
           .one_of({"auto", "direct", "multi"})
           .flag("transport"),
       field("connect_timeout_s", &Distributed::connect_timeout_s)

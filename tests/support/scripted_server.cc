@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <poll.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -48,35 +45,6 @@ void make_reset_on_close(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-// Self-signed for 127.0.0.1, good for a day.
-void make_certificate(SSL_CTX* context, const std::string& pem_file) {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = X509_new();
-  X509_set_version(certificate, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
-  X509_set_pubkey(certificate, key);
-  X509_NAME* name = X509_get_subject_name(certificate);
-  const auto* text = reinterpret_cast<const unsigned char*>("tutti test");
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0);
-  X509_set_issuer_name(certificate, name);
-  for (const auto& [nid, value] : {std::pair{NID_subject_alt_name, "IP:127.0.0.1"},
-                                   std::pair{NID_basic_constraints, "critical,CA:TRUE"}}) {
-    X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, nid, value);
-    X509_add_ext(certificate, extension, -1);
-    X509_EXTENSION_free(extension);
-  }
-  TUTTI_CHECK(X509_sign(certificate, key, EVP_sha256()) > 0);
-  TUTTI_CHECK(SSL_CTX_use_certificate(context, certificate) == 1);
-  TUTTI_CHECK(SSL_CTX_use_PrivateKey(context, key) == 1);
-  FILE* file = fopen(pem_file.c_str(), "we");
-  TUTTI_CHECK(file != nullptr && PEM_write_X509(file, certificate) == 1);
-  fclose(file);
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-}
-
 }  // namespace
 
 // ---- bytes -----------------------------------------------------------------------------------
@@ -100,6 +68,8 @@ Step send_bytes(std::string bytes) { return {Step::Kind::kSend, std::move(bytes)
 Step pause_for(std::chrono::microseconds time) { return {Step::Kind::kPause, "", time}; }
 Step close_now() { return {Step::Kind::kClose, "", {}}; }
 Step reset_now() { return {Step::Kind::kReset, "", {}}; }
+Step goodbye() { return {Step::Kind::kGoodbye, "", {}}; }
+Step new_keys() { return {Step::Kind::kNewKeys, "", {}}; }
 
 std::string json_reply(const std::string& body, int status) {
   return fmt::format(
@@ -272,6 +242,17 @@ bool ScriptedServer::Inside::play(Connection& connection, const Script& script) 
       case Step::Kind::kReset:
         make_reset_on_close(connection.fd);
         return false;
+      case Step::Kind::kGoodbye:
+        if (connection.ssl != nullptr) {
+          SSL_shutdown(connection.ssl);
+        }
+        return false;
+      case Step::Kind::kNewKeys:
+        if (connection.ssl != nullptr) {
+          SSL_key_update(connection.ssl, SSL_KEY_UPDATE_REQUESTED);
+          SSL_do_handshake(connection.ssl);
+        }
+        break;
       case Step::Kind::kClose:
         return false;
     }
@@ -321,7 +302,8 @@ void ScriptedServer::Inside::serve(int fd, std::size_t number) {
   ::close(fd);
 }
 
-ScriptedServer::ScriptedServer(Answer answer, bool tls) : inside_(std::make_unique<Inside>()) {
+ScriptedServer::ScriptedServer(Answer answer, bool tls, const Certificate& certificate)
+    : inside_(std::make_unique<Inside>()) {
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
   inside_->answer = std::move(answer);
   inside_->tls = tls;
@@ -331,7 +313,7 @@ ScriptedServer::ScriptedServer(Answer answer, bool tls) : inside_(std::make_uniq
   if (tls) {
     inside_->context = SSL_CTX_new(TLS_server_method());
     inside_->pem_file = fmt::format("/tmp/tutti-test-{}-{}.pem", getpid(), inside_->port);
-    make_certificate(inside_->context, inside_->pem_file);
+    make_certificate(certificate, inside_->context, inside_->pem_file);
   }
   inside_->acceptor = std::thread([this] { inside_->accept_loop(); });
 }

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/certificate.h"
+
 namespace tutti::support {
 
 struct ScriptedRequest {
@@ -29,7 +31,7 @@ struct ScriptedRequest {
 };
 
 struct Step {
-  enum class Kind { kSend, kPause, kClose, kReset };
+  enum class Kind { kSend, kPause, kClose, kReset, kGoodbye, kNewKeys };
   Kind kind = Kind::kSend;
   std::string bytes;
   std::chrono::microseconds pause{0};
@@ -40,6 +42,8 @@ Step send_bytes(std::string bytes);
 Step pause_for(std::chrono::microseconds time);
 Step close_now();  // FIN
 Step reset_now();  // RST
+Step goodbye();    // as close_now(), but TLS says close_notify before
+Step new_keys();   // TLS 1.3: a key update that asks for one; plain: nothing
 
 // Whole replies.
 std::string json_reply(const std::string& body, int status = 200);
@@ -56,7 +60,7 @@ class ScriptedServer {
  public:
   using Answer = std::function<Script(const ScriptedRequest&)>;
 
-  explicit ScriptedServer(Answer answer, bool tls = false);
+  explicit ScriptedServer(Answer answer, bool tls = false, const Certificate& certificate = {});
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
   ~ScriptedServer();

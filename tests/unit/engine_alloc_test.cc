@@ -128,5 +128,34 @@ TEST(EngineAllocation, FreshConnectionsCostNoneOnceAsManyStood) {
   EXPECT_EQ(allocations_of(rig), 0U);
 }
 
+// Of our own: OpenSSL allocates with malloc, which is not counted here.
+TEST(EngineAllocation, StreamsOverTlsCostNoneOnceWarm) {
+  std::vector<std::string> words(20, "a word of an answer ");
+  words.front() = "the first word, longer than a short string ";
+  ScriptedServer server(streams(words, 200us), true);
+  EngineRig rig({server.url()});
+  rig.config.target.verify_tls = false;
+  rig.config.slots = 4;
+  rig.config.target.stamp_every_chunk = true;
+  EXPECT_EQ(allocations_of(rig), 0U);
+}
+
+TEST(EngineAllocation, FreshTlsConnectionsCostNoneOnceAsManyStood) {
+  ScriptedServer server(
+      [](const support::ScriptedRequest&) {
+        return support::Script{
+            kBusy,
+            support::send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " +
+                                std::to_string(support::chat_json("hello").size()) + "\r\n\r\n" +
+                                support::chat_json("hello")),
+            support::goodbye()};
+      },
+      true);
+  EngineRig rig({server.url()}, false);
+  rig.config.target.verify_tls = false;
+  rig.config.slots = 4;
+  EXPECT_EQ(allocations_of(rig), 0U);
+}
+
 }  // namespace
 }  // namespace tutti::drive

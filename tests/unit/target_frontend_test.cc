@@ -47,15 +47,16 @@ TEST(Frontends, TheTransportsOwnHeadersAreRefused) {
   }
 }
 
-TEST(Frontends, DirectIsRefusedForTlsAndAutoIsNot) {
+TEST(Frontends, EveryWayTakesHttpAndHttpsMixed) {
   wire::TargetSpec target;
   target.urls = {"http://h:1/x", "https://s:2/x"};
-  EXPECT_TRUE(parse_frontends(target));
-  target.way = base::Way::kDirect;
-  const auto frontends = parse_frontends(target);
-  ASSERT_FALSE(frontends);
-  EXPECT_THAT(frontends.error().message, HasSubstr("s:2"));
-  EXPECT_THAT(frontends.error().message, HasSubstr("auto or multi"));
+  for (const base::Way way : {base::Way::kAuto, base::Way::kDirect, base::Way::kMulti}) {
+    target.way = way;
+    const auto frontends = parse_frontends(target);
+    ASSERT_TRUE(frontends);
+    EXPECT_FALSE((*frontends)[0].tls);
+    EXPECT_TRUE((*frontends)[1].tls);
+  }
 }
 
 TEST(Frontends, BadUrlsSayWhatWouldBeRight) {
