@@ -156,6 +156,7 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
   facts.frontend = config_.frontends[call.frontend()].label;
   Connection* connection = pool_.connect(address, call.frontend(), now, facts.os_error);
   if (connection == nullptr) {
+    note_shortage(facts.os_error);
     end_soon(call, EndKind::kConnect, end_detail_of(facts));
     return;
   }
@@ -163,6 +164,12 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
   if (connection->state == Connection::State::kBusy) {
     call.record().connect_us = whole_us(clock_.mono() - now);
     send(*connection);
+  }
+}
+
+void DirectTransport::note_shortage(int os_error) {
+  if (is_shortage_here(os_error)) {
+    gauges_.connect_shortages.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -175,6 +182,7 @@ void DirectTransport::finish_connect(Connection& connection) {
   if (facts.os_error == EINPROGRESS) {
     return;
   }
+  note_shortage(facts.os_error);
   if (facts.os_error == ETIMEDOUT) {  // the kernel gave up before we did
     end_soon(call, EndKind::kConnectTimeout, end_detail_of(facts));
   } else if (facts.os_error != 0) {

@@ -67,6 +67,7 @@ class DirectTransport final : public Transport {
   void connect(DirectCall& call, base::Instant now);
   void bind(DirectCall& call, Connection& connection);
   void finish_connect(Connection& connection);
+  void note_shortage(int os_error);
   void send(Connection& connection);
   void fail_send(Connection& connection, int error);
   void read(Connection& connection);
