@@ -266,5 +266,37 @@ TEST(EnginePacing, ProgressCountsWhatHappened) {
   EXPECT_TRUE(rig.engine().progress().ttft.cells.empty());
 }
 
+TEST(EnginePacing, QueriesThatFillTheSlotsAtTheStartAreNotCalledLate) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({server.url()});
+  rig.config.slots = 4;
+  rig.arm(base::Pacing::kClosedLoop, 4);
+  std::this_thread::sleep_for(20ms);  // so late that no clock could miss it
+  rig.issue(4);
+  ASSERT_TRUE(rig.pump_records(4));
+  const wire::Health fill = rig.engine().health(rig.clock.mono());
+  EXPECT_EQ(fill.issue_lag_max.ns, 0);
+  EXPECT_LT(fill.from, fill.to);
+  std::this_thread::sleep_for(20ms);  // now slots are free and nothing comes: that is lateness
+  rig.issue(4, 4);
+  ASSERT_TRUE(rig.pump_records(8));
+  EXPECT_GE(rig.engine().health(rig.clock.mono()).issue_lag_max, Duration::millis(19));
+}
+
+TEST(EnginePacing, TheRecordRingsPeakAndConnectionsAreSeenAfterTheRingIsEmpty) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({server.url()});
+  rig.config.record_ring = 16;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(8);
+  ASSERT_TRUE(EngineRig::wait([&] { return rig.engine().progress().done == 8; }));
+  ASSERT_TRUE(rig.pump_records(8));
+  const wire::Health health = rig.engine().health(rig.clock.mono());
+  EXPECT_EQ(health.ring_fill_percent, 50U);
+  EXPECT_EQ(health.connections, 1U);
+  EXPECT_GT(health.fd_limit, health.open_fds);
+  EXPECT_EQ(rig.engine().health(rig.clock.mono()).ring_fill_percent, 0U);
+}
+
 }  // namespace
 }  // namespace tutti::drive
