@@ -48,7 +48,7 @@ verdict::HealthRow worse_of(const verdict::HealthRow& a, const verdict::HealthRo
 }
 
 void HealthSeries::add(const verdict::HealthRow& row) {
-  if (!row.health.to.is_set()) {
+  if (!row.health.to.is_set() || row.health.to < row.health.from) {
     return;
   }
   if (!rows_.empty() && parts_.back() < per_row_ && rows_.back().phase == row.phase) {
