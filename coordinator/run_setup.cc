@@ -91,7 +91,7 @@ const char* pattern_name(spec::Pattern pattern) {
   return "concurrency";
 }
 
-report::ConfigFacts config_facts(const spec::Config& config,
+report::ConfigFacts config_facts(const spec::Config& config, base::Balance balance,
                                  const std::vector<std::string>& frontends) {
   const spec::Settings& settings = config.settings;
   report::ConfigFacts facts;
@@ -114,6 +114,7 @@ report::ConfigFacts config_facts(const spec::Config& config,
   facts.stream_all_chunks = settings.client.stream_all_chunks;
   facts.kernel_stamps = config.distributed.transport != base::Way::kMulti;
   facts.token_source = report::TokenSource::kUsage;  // counted wherever a server reports it
+  facts.balance = balance;
   facts.endpoints = frontends;
   return facts;
 }
@@ -188,7 +189,7 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   if (!outcome.interrupted_by_user && outcome.outcome.exit != base::ExitCode::kOk) {
     facts.watchdogs = outcome.outcome.reasons;
   }
-  facts.config = config_facts(config, settings.frontends);
+  facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
   facts.phases = outcome.phases;
   facts.agents = outcome.agents;
   return facts;

@@ -265,6 +265,7 @@ void Engine::arm(std::uint32_t phase, base::Pacing pacing, std::uint32_t slots,
   inside_->armed = true;
   inside_->armed_phase = phase;
   inside_->dealer.arm(pacing, slots);
+  inside_->meter.begin(inside_->read_workers(), inside_->clock.mono());
   for (std::size_t i = 0; i < inside_->workers.size(); ++i) {
     Order order;
     order.kind = Order::Kind::kArm;

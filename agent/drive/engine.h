@@ -92,8 +92,11 @@ class Engine {
   // Records that found their ring full, ever. > 0 makes a run invalid.
   std::uint64_t records_lost() const;
 
-  // Interval gauges (live counts, lags, stall, CPU) since the previous call. `now` is the clock's.
-  wire::Progress progress(base::Instant now);
+  // Gauges of the armed phase; live counts since the previous call. Of its health only the records
+  // lost.
+  wire::Progress progress();
+  // Health of the workers and the process since arm() or the previous call. `now` is the clock's.
+  wire::Health health(base::Instant now);
 
   // Ends the threads; exchanges in flight end as kCancelled. poll() then gives the last records.
   void stop();

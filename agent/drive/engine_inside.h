@@ -13,6 +13,7 @@
 
 #include "agent/drive/dealer.h"
 #include "agent/drive/engine.h"
+#include "agent/drive/health_meter.h"
 #include "agent/drive/worker.h"
 #include "common/stats/live_histogram.h"
 
@@ -24,9 +25,8 @@ struct Engine::Inside {
         clock(time),
         dealer(count, (config.queue_max + count - 1) / count),
         backlogs(count),
-        lag_seen(count, std::vector<std::uint32_t>(stats::LiveHistogram::kCells, 0)),
-        read_lag_seen(lag_seen),
-        cpu_seen(count) {}
+        ring_peaks(count, 0),
+        meter(count, time.mono()) {}
 
   struct PhaseCount {
     std::uint64_t taken = 0;
@@ -65,7 +65,7 @@ struct Engine::Inside {
   void take_notes(std::vector<EngineEvent>& out);
   void absorb(Note& note, std::vector<EngineEvent>& out);
   void emit(Gathering& gathering, std::vector<EngineEvent>& out);
-  void fill_health(wire::Health& health, base::Instant now);
+  std::vector<WorkerReading> read_workers();
   void stop();
 
   EngineConfig config;
@@ -86,10 +86,8 @@ struct Engine::Inside {
 
   stats::LiveHistogram ttft;
   stats::LiveHistogram tpot;
-  std::vector<std::vector<std::uint32_t>> lag_seen;
-  std::vector<std::vector<std::uint32_t>> read_lag_seen;
-  std::vector<base::Duration> cpu_seen;
-  base::Instant progress_at{};
+  std::vector<std::uint32_t> ring_peaks;  // percent; a ring only shrinks when it is polled here
+  HealthMeter meter;
 };
 
 }  // namespace tutti::drive

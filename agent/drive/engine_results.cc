@@ -5,6 +5,7 @@
 
 #include "agent/drive/engine_inside.h"
 #include "common/base/check.h"
+#include "common/sys/limits.h"
 #include "common/sys/process.h"
 
 namespace tutti::drive {
@@ -32,9 +33,11 @@ void Engine::Inside::note_live(const wire::Record& record) {
 
 void Engine::Inside::take_records(std::vector<EngineEvent>& out) {
   EngineRecords batch;
-  for (auto& worker : workers) {
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const auto& worker = workers[i];
     // No more than were there at the start: a fast worker must not hold the session here.
     std::size_t left = worker->recorder().size();
+    ring_peaks[i] = std::max(ring_peaks[i], worker->recorder().fill_percent());
     batch.records.reserve(batch.records.size() + left);
     for (; left > 0; --left) {
       std::unique_ptr<wire::Record> record = worker->recorder().take();
@@ -112,36 +115,37 @@ void Engine::Inside::emit(Gathering& gathering, std::vector<EngineEvent>& out) {
   }
 }
 
-void Engine::Inside::fill_health(wire::Health& health, base::Instant now) {
-  stats::LiveHistogram lag;
-  stats::LiveHistogram read_lag;
-  const base::Duration interval = now - progress_at;
+std::vector<WorkerReading> Engine::Inside::read_workers() {
+  std::vector<WorkerReading> out;
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    Worker& worker = *workers[i];
-    worker.gauges().issue_lag.collect(lag_seen[i], lag);
-    worker.gauges().live.read_lag.collect(read_lag_seen[i], read_lag);
-    health.reads_unstamped += worker.gauges().live.reads_unstamped.load(std::memory_order_relaxed);
-    const std::int64_t stall = worker.gauges().stall_max_ns.exchange(0, std::memory_order_relaxed);
-    health.loop_stall_max = std::max(health.loop_stall_max, base::Duration{stall});
-    const base::Duration cpu = worker.cpu();
-    if (progress_at.is_set() && interval.ns > 0) {
-      health.cpu_busiest_thread = std::max(
-          health.cpu_busiest_thread, (cpu - cpu_seen[i]).to_seconds() / interval.to_seconds());
-    }
-    cpu_seen[i] = cpu;
-    health.records_lost += worker.recorder().lost();
-    health.ring_fill_percent = std::max(health.ring_fill_percent, worker.recorder().fill_percent());
+    const WorkerGauges& gauges = workers[i]->gauges();
+    const record::Recorder& recorder = workers[i]->recorder();
+    WorkerReading reading;
+    reading.issue_lag = &gauges.issue_lag;
+    reading.read_lag = &gauges.live.read_lag;
+    reading.turn = &gauges.turn;
+    reading.cpu = workers[i]->cpu();
+    reading.stalls = gauges.stalls.get();
+    reading.connect_failures = gauges.live.connect_shortages.load(std::memory_order_relaxed);
+    reading.reads_unstamped = gauges.live.reads_unstamped.load(std::memory_order_relaxed);
+    reading.records_lost = recorder.lost();
+    reading.connections = static_cast<std::uint32_t>(gauges.connections.get());
+    reading.ring_fill_percent = std::max(ring_peaks[i], recorder.fill_percent());
+    ring_peaks[i] = 0;
+    out.push_back(reading);
   }
-  progress_at = now;
-  health.issue_lag_p50 = {static_cast<std::int64_t>(lag.percentile(50).value_or(0))};
-  health.issue_lag_p99 = {static_cast<std::int64_t>(lag.percentile(99).value_or(0))};
-  health.read_lag_p50 = {static_cast<std::int64_t>(read_lag.percentile(50).value_or(0))};
-  health.read_lag_p99 = {static_cast<std::int64_t>(read_lag.percentile(99).value_or(0))};
-  health.open_fds = sys::open_descriptors();
-  health.rss_bytes = sys::resident_bytes();
+  return out;
 }
 
-wire::Progress Engine::progress(base::Instant now) {
+wire::Health Engine::health(base::Instant now) {
+  wire::Health health = inside_->meter.close(inside_->read_workers(), now);
+  health.open_fds = sys::open_descriptors();
+  health.fd_limit = sys::open_files_limit().soft;
+  health.rss_bytes = sys::resident_bytes();
+  return health;
+}
+
+wire::Progress Engine::progress() {
   inside_->refresh();
   wire::Progress progress;
   progress.phase = inside_->armed_phase;
@@ -174,7 +178,7 @@ wire::Progress Engine::progress(base::Instant now) {
   progress.tpot.cells = inside_->tpot.cells();
   inside_->ttft.clear();
   inside_->tpot.clear();
-  inside_->fill_health(progress.health, now);
+  progress.health.records_lost = records_lost();
   return progress;
 }
 

@@ -26,6 +26,9 @@ class Count {
   std::atomic<std::uint64_t> value_{0};
 };
 
+// A turn of a loop beyond this is counted as a stall.
+inline constexpr base::Duration kStall = base::Duration::millis(1);
+
 struct FrontendCounts {
   Count started;
   Count done;    // ended, well or not
@@ -39,12 +42,15 @@ struct WorkerGauges {
   Count finished;  // commands that came back in any way
   Count phase;     // the armed one; the next three count in it, from 0
   Count started;
-  Count done;                                 // ended, well or not
-  Count failed;                               // of these
-  Count in_flight;                            // issued and not ended, of any phase
-  std::atomic<std::int64_t> stall_max_ns{0};  // longest loop turn since the reader's last reset
-  stats::SharedHistogram
-      issue_lag;  // issued_at − due_at, where a due time is a promise: not in a burst
+  Count done;       // ended, well or not
+  Count failed;     // of these
+  Count in_flight;  // issued and not ended, of any phase
+  // issued_at − due_at, where a due time is a promise: not in a burst, and not for the queries that
+  // fill a closed loop's slots at the phase's start.
+  stats::SharedHistogram issue_lag;
+  stats::SharedHistogram turn;  // of the loop: from when it woke, or should have, to its next wait
+  Count stalls;                 // turns longer than kStall
+  Count connections;            // open to frontends
   target::LiveGauges live;
   std::vector<FrontendCounts> frontends;
 };

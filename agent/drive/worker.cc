@@ -22,6 +22,10 @@ constexpr base::Duration kSpin = base::Duration::micros(50);
 // Results wait at most this long for the session to be rung: waking it for every reply would cost
 // more than the reply.
 constexpr base::Duration kRingGap = base::Duration::micros(500);
+// A loop that never slept longer would not see that its process had been stopped.
+constexpr base::Duration kSleepMax = base::Duration::millis(100);
+// Timers are late by some of this on a healthy host; what is beyond is the host's stall, and ours.
+constexpr base::Duration kWakeSlack = base::Duration::millis(1);
 
 }  // namespace
 
@@ -71,7 +75,7 @@ base::Duration Worker::cpu() const {
 
 void Worker::run() {
   sys::name_this_thread(fmt::format("tutti-io-{}", config_.transport.worker));
-  woke_at_ = clock_.mono();
+  turn_began_at_ = clock_.mono();
   while (!stopping_) {
     wait_for_events();
     take_orders();
@@ -82,9 +86,9 @@ void Worker::run() {
       }
     }
     fire();
-    if (told_ && woke_at_ >= ring_after_) {
+    if (told_ && turn_began_at_ >= ring_after_) {
       told_ = false;
-      ring_after_ = woke_at_ + kRingGap;
+      ring_after_ = turn_began_at_ + kRingGap;
       session_bell_.ring();
     }
   }
@@ -92,14 +96,21 @@ void Worker::run() {
   session_bell_.ring();
 }
 
+void Worker::end_turn(base::Instant now) {
+  const base::Duration turn = now - turn_began_at_;
+  gauges_.turn.add(turn);
+  if (turn > kStall) {
+    gauges_.stalls.add();
+  }
+  gauges_.connections.set(transport_->open_connections());
+}
+
 void Worker::wait_for_events() {
   const base::Instant next = std::min(next_due(), transport_->next_wake());
   base::Instant now = clock_.mono();
-  const std::int64_t turn = (now - woke_at_).ns;
-  if (turn > gauges_.stall_max_ns.load(std::memory_order_relaxed)) {
-    gauges_.stall_max_ns.store(turn, std::memory_order_relaxed);
-  }
-  int timeout_ms = -1;
+  end_turn(now);
+  const base::Instant wake_by = std::min(next, now + kSleepMax);
+  int timeout_ms = static_cast<int>(kSleepMax.ns / 1'000'000);
   if (next <= now + kSpin || orders_.size() > 0) {
     timeout_ms = 0;  // too near for a timer, which wakes up late by about as much
   } else if (const base::Instant wake = told_ ? std::min(next, ring_after_) : next;
@@ -107,7 +118,8 @@ void Worker::wait_for_events() {
     timer_.set_at_latest(wake);
   }
   const auto events = poller_.wait(timeout_ms);
-  woke_at_ = clock_.mono();
+  const base::Instant woke_at = clock_.mono();
+  turn_began_at_ = woke_at > wake_by + kWakeSlack ? std::max(wake_by, now) : woke_at;
   std::size_t until_look = 0;
   for (const auto& event : events) {
     if (until_look-- == 0) {
@@ -293,7 +305,10 @@ void Worker::issue_next(base::Instant due_at, base::Instant now) {
   if (pacing_ == base::Pacing::kClosedLoop) {
     free_since_.pop();
   }
-  if (pacing_ != base::Pacing::kBurst) {
+  // The first queries of a closed loop are all due at the phase's start and fill its slots one
+  // after the other: that is the load's shape, not this client's lateness.
+  const bool fills = pacing_ == base::Pacing::kClosedLoop && due_at == start_at_;
+  if (pacing_ != base::Pacing::kBurst && !fills) {
     gauges_.issue_lag.add(now - due_at);
   }
   ++issued_;

@@ -109,6 +109,7 @@ class Worker final : private target::ExchangeSink {
   void on_warmed(target::Warmed warmed) override;
 
   void run();
+  void end_turn(base::Instant now);
   void wait_for_events();
   void take_orders();
   void obey(Order& order);
@@ -155,7 +156,7 @@ class Worker final : private target::ExchangeSink {
   base::Pacing pacing_ = base::Pacing::kBurst;
   std::size_t slots_ = 0;
   base::Instant start_at_{};
-  base::Instant woke_at_{};
+  base::Instant turn_began_at_{};
   std::size_t issued_ = 0;          // of the armed phase, not ended: waiting or on the wire
   std::size_t on_wire_ = 0;         // of the armed phase
   DueQueue ready_;                  // all of phase_

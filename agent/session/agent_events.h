@@ -109,7 +109,10 @@ struct EngineRecall {
 struct EngineAbort {
   std::string reason;
 };
-struct ReadGauges {};
+// `close_interval`: the health of the interval since the last such, too.
+struct ReadGauges {
+  bool close_interval = false;
+};
 // Put the batch on disk; it is sent, if at all, right after.
 struct SpoolAppend {
   wire::RecordBatch batch;

@@ -13,6 +13,7 @@
 #include "agent/record/spool.h"
 #include "agent/session/agent_machine.h"
 #include "agent/session/coordinator_link.h"
+#include "agent/session/session_meter.h"
 #include "common/base/log.h"
 #include "common/data/body_transfer.h"
 #include "common/sys/limits.h"
@@ -58,6 +59,8 @@ class AgentHost {
   void turn();
   void feed(Event event);
   void perform(Command&& command);
+  static SessionReading session_reading() { return {sys::thread_cpu(), sys::tcp_counters()}; }
+  wire::Progress read_gauges(bool close_interval);
   void send(const wire::Message& message);
   void open_bodies(const OpenBodies& command);
   void store_bodies(const StoreBodies& command);
@@ -80,7 +83,10 @@ class AgentHost {
   std::optional<record::Spool> spool_;
   bool spool_failed_ = false;
 
+  SessionMeter meter_;
+
   base::Instant now_{};
+  base::Instant wait_ends_at_{};  // the wait before this turn ends then, at the latest
   bool connected_told_ = false;
   bool lost_told_ = false;
   bool signalled_ = false;
@@ -94,7 +100,7 @@ class AgentHost {
 };
 
 base::ExitCode AgentHost::run() {
-  now_ = clock_.mono();
+  now_ = wait_ends_at_ = clock_.mono();
   link_.begin(settings_.patience, now_);
   if (!link_.listening()) {
     connected_told_ = true;
@@ -135,7 +141,12 @@ void AgentHost::turn() {
   if (engine_ != nullptr) {
     fds.push_back({engine_->wake_fd(), false});
   }
-  link_.wait(now_, std::min(link_.next_deadline(), machine_.next_tick()), fds);
+  const base::Instant began_at = now_;
+  now_ = clock_.mono();
+  meter_.note_turn(wait_ends_at_, began_at, now_);
+  wait_ends_at_ = std::max(now_, std::min({link_.next_deadline(), machine_.next_tick(),
+                                           now_ + CoordinatorLink::kSleepMax}));
+  link_.wait(now_, wait_ends_at_, fds);
 }
 
 void AgentHost::feed(Event event) {
@@ -163,6 +174,7 @@ void AgentHost::perform(Command&& command) {
     start_engine(std::move(*start));
   } else if (const auto* arm = std::get_if<EngineArm>(&command)) {
     engine_->arm(arm->phase.phase, arm->phase.pacing, arm->phase.slots, arm->phase.start_at);
+    meter_.begin(session_reading());
   } else if (const auto* work = std::get_if<EngineIssue>(&command)) {
     issue(*work);
   } else if (const auto* recall = std::get_if<EngineRecall>(&command)) {
@@ -171,7 +183,7 @@ void AgentHost::perform(Command&& command) {
     engine_->abort(abort->reason);
   } else if (std::holds_alternative<ReadGauges>(command)) {
     if (engine_ != nullptr) {
-      feed(Gauges{engine_->progress(now_)});
+      feed(Gauges{read_gauges(std::get<ReadGauges>(command).close_interval)});
     }
   } else if (const auto* spool = std::get_if<SpoolAppend>(&command)) {
     append_to_spool(spool->batch);
@@ -182,6 +194,17 @@ void AgentHost::perform(Command&& command) {
   } else if (auto* exit = std::get_if<Exit>(&command)) {
     exit_ = std::move(*exit);
   }
+}
+
+wire::Progress AgentHost::read_gauges(bool close_interval) {
+  wire::Progress progress = engine_->progress();
+  if (close_interval) {
+    // The engine's time, not this turn's: its counters are read now.
+    progress.health = engine_->health(clock_.mono());
+    progress.health.spool_bytes = spool_ ? spool_->bytes_on_disk() : 0;
+    meter_.close(session_reading(), progress.health);
+  }
+  return progress;
 }
 
 void AgentHost::send(const wire::Message& message) {

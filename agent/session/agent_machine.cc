@@ -37,7 +37,8 @@ void AgentMachine::step(Event event, Instant now, std::vector<Command>& out) {
 }
 
 Instant AgentMachine::next_tick() const {
-  return std::min({batcher_.due_at(), gauges_at_, leave_by_, now_ + base::Duration::seconds(1)});
+  return std::min({batcher_.due_at(), gauges_at_, interval_ends_at_, leave_by_,
+                   now_ + base::Duration::seconds(1)});
 }
 
 std::uint64_t AgentMachine::in_hand() const {
@@ -186,8 +187,10 @@ void AgentMachine::take(const wire::ArmPhase& message) {
   phase_.number = message.phase;
   phase_.pacing = message.pacing;
   phase_.slots = message.slots;
+  phase_.start_at = message.start_at;
   phase_.lost_before = records_lost_;
   gauges_at_ = now_ + heartbeat_;
+  interval_ends_at_ = next_interval_end();
   out_->emplace_back(EngineArm{message});
   send(wire::Armed{message.phase});
 }
@@ -290,7 +293,9 @@ void AgentMachine::say_drained() {
     return;
   }
   state_ = AgentState::kReady;
+  read_gauges(true);  // before the last word, so that it arrives before it
   gauges_at_ = base::kFarFuture;
+  interval_ends_at_ = base::kFarFuture;
   send(wire::Drained{phase_.number, phase_.leased - phase_.returned, batcher_.last()});
 }
 
@@ -301,10 +306,26 @@ void AgentMachine::take(const wire::BatchAck& message) {
 }
 
 void AgentMachine::on(const Tick& /*event*/) {
-  if (now_ >= gauges_at_) {
-    gauges_at_ = now_ + heartbeat_;
-    out_->emplace_back(ReadGauges{});
+  if (now_ >= interval_ends_at_) {
+    interval_ends_at_ = next_interval_end();
+    read_gauges(true);
+  } else if (now_ >= gauges_at_) {
+    read_gauges(false);
   }
+}
+
+void AgentMachine::read_gauges(bool close_interval) {
+  gauges_at_ = now_ + heartbeat_;
+  out_->emplace_back(ReadGauges{close_interval});
+}
+
+// A session that was late misses the seconds it slept through: its interval is that much longer.
+Instant AgentMachine::next_interval_end() const {
+  if (now_ < phase_.start_at - kBeforeStart) {
+    return phase_.start_at - kBeforeStart;
+  }
+  const std::int64_t whole = std::max<std::int64_t>((now_ - phase_.start_at).ns, 0) / kInterval.ns;
+  return phase_.start_at + kInterval * (whole + 1);
 }
 
 // ---- leaving ---------------------------------------------------------------------------------
@@ -350,6 +371,7 @@ void AgentMachine::leave(ExitCode code, const std::string& reason) {
     out_->emplace_back(EngineRecall{phase_.number, 0});
   }
   gauges_at_ = base::kFarFuture;
+  interval_ends_at_ = base::kFarFuture;
   leave_by_ = now_ + (phase_.aborted ? config_.abort_max : config_.orphan_drain_max);
   state_ = AgentState::kLeaving;
 }

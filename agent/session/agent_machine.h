@@ -44,6 +44,11 @@ class AgentMachine {
   // Commands an engine must be able to hold beyond its slots; the coordinator leases no more.
   static constexpr std::size_t kQueueMax = 65'536;
 
+  // Health is told in intervals of this length, counted from the phase's start …
+  static constexpr base::Duration kInterval = base::Duration::seconds(1);
+  // … and what came before it, of the armed phase, in one that ends this much earlier.
+  static constexpr base::Duration kBeforeStart = base::Duration::millis(10);
+
   explicit AgentMachine(AgentConfig config);
 
   void step(Event event, base::Instant now, std::vector<Command>& out);
@@ -63,6 +68,7 @@ class AgentMachine {
     std::uint32_t number = 0;
     base::Pacing pacing = base::Pacing::kBurst;
     std::uint32_t slots = 0;
+    base::Instant start_at{};
     std::uint64_t leased = 0;
     std::uint64_t returned = 0;
     std::uint64_t recorded = 0;
@@ -109,6 +115,8 @@ class AgentMachine {
   void start_engine();
   void not_ready(const std::string& error);
   void abort_engine(const std::string& reason);
+  void read_gauges(bool close_interval);
+  base::Instant next_interval_end() const;
   void flush_records();
   void say_drained();
   void leave(base::ExitCode code, const std::string& reason);
@@ -134,6 +142,7 @@ class AgentMachine {
   std::uint32_t number_ = 0;
   base::Duration heartbeat_ = base::Duration::millis(500);
   base::Instant gauges_at_ = base::kFarFuture;
+  base::Instant interval_ends_at_ = base::kFarFuture;  // of Health, whatever the heartbeat
   wire::Prepare prepare_{};
   bool receiving_bodies_ = false;
   bool engine_runs_ = false;

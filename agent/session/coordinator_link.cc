@@ -12,7 +12,6 @@ namespace tutti::session {
 namespace {
 
 constexpr std::size_t kRefusalsLoggedMax = 32;
-constexpr base::Duration kSleepMax = base::Duration::millis(100);
 // A listener's link must not run out of patience before anyone has called.
 constexpr base::Duration kEver = base::Duration::seconds(100L * 365 * 24 * 3600);
 

@@ -22,6 +22,8 @@ namespace tutti::session {
 // The socket lives as long as the process; each run gets a Link of its own incarnation.
 class CoordinatorLink {
  public:
+  static constexpr base::Duration kSleepMax = base::Duration::millis(100);  // of one wait()
+
   // With keys, `options.listener_key` is the coordinator's, whichever side dials.
   static base::Result<std::unique_ptr<CoordinatorLink>> open(
       const std::optional<std::string>& connect, const std::optional<std::string>& listen,

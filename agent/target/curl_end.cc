@@ -74,4 +74,18 @@ std::string end_detail_of(const CurlFacts& facts) {
   return fmt::format("{}: {} ({}){}", facts.frontend, std::strerror(facts.os_error), what, remedy);
 }
 
+bool is_shortage_here(int os_error) {
+  switch (os_error) {
+    case EADDRNOTAVAIL:
+    case EADDRINUSE:
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace tutti::target

@@ -21,5 +21,7 @@ struct CurlFacts {
 
 EndKind end_kind_of(const CurlFacts& facts);
 std::string end_detail_of(const CurlFacts& facts);
+// This host had no port, descriptor or memory left for a connection: no frontend's fault.
+bool is_shortage_here(int os_error);
 
 }  // namespace tutti::target

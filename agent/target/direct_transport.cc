@@ -171,6 +171,7 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
   facts.frontend = config_.frontends[call.frontend()].label;
   Connection* connection = pool_.connect(address, call.frontend(), now, facts.os_error);
   if (connection == nullptr) {
+    note_shortage(facts.os_error);
     end_soon(call, EndKind::kConnect, end_detail_of(facts));
     return;
   }
@@ -186,6 +187,12 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
   }
 }
 
+void DirectTransport::note_shortage(int os_error) {
+  if (is_shortage_here(os_error)) {
+    gauges_.connect_shortages.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void DirectTransport::finish_connect(Connection& connection) {
   DirectCall& call = *connection.call;
   CurlFacts facts;
@@ -195,6 +202,7 @@ void DirectTransport::finish_connect(Connection& connection) {
   if (facts.os_error == EINPROGRESS) {
     return;
   }
+  note_shortage(facts.os_error);
   if (facts.os_error == ETIMEDOUT) {  // the kernel gave up before we did
     end_soon(call, EndKind::kConnectTimeout, end_detail_of(facts));
   } else if (facts.os_error != 0) {

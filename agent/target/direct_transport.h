@@ -69,6 +69,7 @@ class DirectTransport final : public Transport {
   void connect(DirectCall& call, base::Instant now);
   void bind(DirectCall& call, Connection& connection);
   void finish_connect(Connection& connection);
+  void note_shortage(int os_error);
   void send(Connection& connection);
   int send_plain(Connection& connection, DirectCall& call);
   int send_secured(Connection& connection, DirectCall& call);

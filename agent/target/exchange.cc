@@ -294,6 +294,9 @@ std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at)
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &error);
     os_error_ = static_cast<int>(error);
   }
+  if (is_shortage_here(os_error_)) {
+    add_relaxed(shared_.gauges->connect_shortages, 1);
+  }
   CurlFacts facts;
   facts.code = code;
   facts.os_error = os_error_;

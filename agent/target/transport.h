@@ -65,6 +65,8 @@ struct LiveGauges {
   std::atomic<std::int64_t> last_response_ns{0};
   stats::SharedHistogram read_lag;                // instant of the read − kernel's receive stamp
   std::atomic<std::uint64_t> reads_unstamped{0};  // direct: reads without a usable kernel stamp
+  // Queries that got no connection for want of a port, descriptor or memory on this host.
+  std::atomic<std::uint64_t> connect_shortages{0};
 };
 
 struct TransportConfig {

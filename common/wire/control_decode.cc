@@ -169,6 +169,23 @@ Health read(const v1::Health& in) {
   out.read_lag_p50 = {in.read_lag_p50_ns()};
   out.read_lag_p99 = {in.read_lag_p99_ns()};
   out.reads_unstamped = in.reads_unstamped();
+  out.from = {in.from_ns()};
+  out.to = {in.to_ns()};
+  out.issue_lag_max = {in.issue_lag_max_ns()};
+  out.read_lag_max = {in.read_lag_max_ns()};
+  out.turn_p50 = {in.turn_p50_ns()};
+  out.turn_p99 = {in.turn_p99_ns()};
+  out.stalls = in.stalls();
+  out.session_turn_max = {in.session_turn_max_ns()};
+  out.cpu_session = in.cpu_session();
+  out.connections = in.connections();
+  out.connect_failures = in.connect_failures();
+  out.fd_limit = in.fd_limit();
+  out.spool_bytes = in.spool_bytes();
+  out.retransmits = in.retransmits();
+  out.segments_sent = in.segments_sent();
+  out.sockets_in_use = in.sockets_in_use();
+  out.sockets_time_wait = in.sockets_time_wait();
   return out;
 }
 

@@ -176,6 +176,23 @@ void write(const Health& in, v1::Health* to) {
   to->set_read_lag_p50_ns(in.read_lag_p50.ns);
   to->set_read_lag_p99_ns(in.read_lag_p99.ns);
   to->set_reads_unstamped(in.reads_unstamped);
+  to->set_from_ns(in.from.ns);
+  to->set_to_ns(in.to.ns);
+  to->set_issue_lag_max_ns(in.issue_lag_max.ns);
+  to->set_read_lag_max_ns(in.read_lag_max.ns);
+  to->set_turn_p50_ns(in.turn_p50.ns);
+  to->set_turn_p99_ns(in.turn_p99.ns);
+  to->set_stalls(in.stalls);
+  to->set_session_turn_max_ns(in.session_turn_max.ns);
+  to->set_cpu_session(in.cpu_session);
+  to->set_connections(in.connections);
+  to->set_connect_failures(in.connect_failures);
+  to->set_fd_limit(in.fd_limit);
+  to->set_spool_bytes(in.spool_bytes);
+  to->set_retransmits(in.retransmits);
+  to->set_segments_sent(in.segments_sent);
+  to->set_sockets_in_use(in.sockets_in_use);
+  to->set_sockets_time_wait(in.sockets_time_wait);
 }
 
 void write(const Progress& in, v1::Control& out) {

@@ -18,6 +18,7 @@
 #include "common/base/id.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
+#include "common/wire/health.h"
 #include "common/wire/record.h"
 
 namespace tutti::wire {
@@ -267,26 +268,8 @@ struct LiveCounts {
   friend bool operator==(const LiveCounts&, const LiveCounts&) = default;
 };
 
-struct Health {
-  base::Duration issue_lag_p50{};  // issued_at − due_at in this interval
-  base::Duration issue_lag_p99{};
-  base::Duration loop_stall_max{};
-  double cpu_busiest_thread = 0;  // 0..1 of one core in this interval
-  std::uint32_t open_fds = 0;
-  std::uint64_t rss_bytes = 0;
-  std::uint64_t records_lost = 0;  // ring full; > 0 makes the run INVALID
-  std::uint32_t ring_fill_percent = 0;
-  std::uint64_t unsent_batches = 0;
-  // Instant of the read − kernel's receive stamp, in this interval; 0 where the way has no stamps.
-  base::Duration read_lag_p50{};
-  base::Duration read_lag_p99{};
-  std::uint64_t reads_unstamped = 0;  // ever: should have had a kernel stamp and had no usable one
-
-  friend bool operator==(const Health&, const Health&) = default;
-};
-
-// up, at every heartbeat: gauges of the running phase. Lossy in meaning (newest wins), never needed
-// for correctness.
+// up, at every heartbeat and when an interval of Health ends: gauges of the running phase. Lossy in
+// meaning (newest wins), never needed for correctness.
 struct Progress {
   std::uint32_t phase = 0;
   std::uint32_t in_flight = 0;

@@ -93,6 +93,7 @@ class RunHost {
   std::map<AgentKey, std::uint32_t> numbers_;  // as told in Welcome
   std::map<AgentKey, std::size_t> rows_;       // in the live view
   std::map<AgentKey, report::AgentHealth> health_;
+  std::map<AgentKey, report::HealthSeries> series_;
   std::map<AgentKey, std::uint32_t> performance_slots_;
   std::unique_ptr<console::LiveView> view_;
   std::vector<report::PhaseFacts> phases_;
@@ -285,6 +286,9 @@ void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
 
 void RunHost::take_progress(AgentKey agent, const wire::Progress& progress) {
   health_[agent].see(progress.health);
+  const std::size_t rows_max = report::HealthSeries::rows_max_of(settings_.plan.agents_expected);
+  series_.try_emplace(agent, rows_max)
+      .first->second.add({progress.phase, progress.in_flight, progress.health});
   const auto row = rows_.find(agent);
   if (view_ != nullptr && row != rows_.end() && machine_.phase() != nullptr &&
       machine_.phase()->phase() == progress.phase) {
@@ -355,6 +359,7 @@ void RunHost::begin_phase(const PhaseStarted& started) {
   facts.name = phase.name;
   facts.kind = phase.schedule.kind;
   facts.start_at = started.start_at;
+  facts.pacing = phase.schedule.pacing;
   phases_.resize(std::max<std::size_t>(phases_.size(), started.phase + 1));
   phases_[started.phase] = std::move(facts);
 
@@ -398,6 +403,9 @@ std::vector<report::AgentFacts> RunHost::agent_facts(base::Instant ended_at) {
     facts.clock_rtt = agent->clock.rtt_min();
     facts.lost_at = agent->lost ? agent->lost_at : base::Instant{};
     facts.health = health_[agent->key];
+    facts.fd_limit = agent->hello.fd_limit;
+    facts.ephemeral_ports = agent->hello.ephemeral_ports;
+    facts.health_series = std::move(series_[agent->key]);
     if (agent->clock.exchanges() > 0) {
       // One map for the whole run, taken in its middle: drift is inside the error there.
       const auto middle = started_at_ + base::Duration{(ended_at - started_at_).ns / 2};

@@ -47,8 +47,9 @@ std::string cut(std::string line, std::size_t columns) {
 
 }  // namespace
 
-LiveView::LiveView(std::vector<std::string> agents, std::vector<std::string> frontends)
-    : frontends_(std::move(frontends)) {
+LiveView::LiveView(std::vector<std::string> agents, std::vector<std::string> frontends,
+                   verdict::ClientLimits limits)
+    : frontends_(std::move(frontends)), limits_(limits) {
   for (auto& name : agents) {
     agents_.push_back(AgentRow{});
     agents_.back().name = std::move(name);
@@ -65,6 +66,9 @@ void LiveView::begin_phase(std::string name, std::uint64_t total, std::vector<st
   done_ = 0;
   failed_ = 0;
   began_at_ = now;
+  ended_ = false;
+  broken_intervals_ = 0;
+  last_broken_.clear();
   window_.clear();
   ttft_ = stats::LiveHistogram();
   tpot_ = stats::LiveHistogram();
@@ -73,6 +77,7 @@ void LiveView::begin_phase(std::string name, std::uint64_t total, std::vector<st
     row.slots = i < slots.size() ? slots[i] : 0;
     row.in_flight = 0;
     row.started = row.done = row.failed = 0;
+    row.broken.clear();
     target_ += row.slots;
     gauges_[i].clear();
     tokens_[i] = 0;
@@ -88,16 +93,62 @@ void LiveView::note_progress(std::size_t agent, const wire::Progress& progress, 
   row.started = progress.started;
   row.done = progress.done;
   row.failed = progress.failed;
-  row.cpu = progress.health.cpu_busiest_thread;
-  row.lag_p99 = progress.health.issue_lag_p99;
   gauges_[agent] = progress.frontends;
   tokens_[agent] = progress.output_tokens;
   ttft_.add_cells(progress.ttft.cells);
   tpot_.add_cells(progress.tpot.cells);
+  note_health(row, progress);
   sample(now);
 }
 
+void LiveView::note_health(AgentRow& row, const wire::Progress& progress) {
+  const wire::Health& health = progress.health;
+  if (!health.to.is_set()) {
+    return;  // no interval ended with this one
+  }
+  row.cpu = std::max(health.cpu_busiest_thread, health.cpu_session);
+  row.lag_p99 = health.issue_lag_p99;
+  row.broken.clear();
+  if (progress.started == 0) {
+    return;  // before the phase's first query
+  }
+  std::optional<base::Duration> ttft;
+  if (const auto p50 = ttft_.percentile(50)) {
+    ttft = base::Duration{static_cast<std::int64_t>(*p50)};
+  }
+  const auto findings = verdict::broken_in({progress.phase, progress.in_flight, health},
+                                           verdict::issue_lag_limit(ttft, limits_), limits_);
+  for (const auto& finding : findings) {
+    row.broken += (row.broken.empty() ? "" : ", ") + finding.text;
+  }
+  if (!row.broken.empty()) {
+    ++broken_intervals_;
+    last_broken_ = fmt::format("agent {}: {}", row.name, row.broken);
+  }
+}
+
+std::string LiveView::health_line() const {
+  if (ended_) {
+    return broken_intervals_ == 0 ? ""
+                                  : fmt::format("client limits broken in {} agent-seconds, last {}",
+                                                broken_intervals_, last_broken_);
+  }
+  std::string text;
+  std::size_t others = 0;
+  for (const auto& row : agents_) {
+    if (row.broken.empty() || row.lost) {
+      continue;
+    }
+    others += text.empty() ? 0U : 1U;
+    if (text.empty()) {
+      text = fmt::format("client-bound now: agent {}: {}", row.name, row.broken);
+    }
+  }
+  return others == 0 ? text : text + fmt::format("; and {} more agents", others);
+}
+
 void LiveView::end_phase() {
+  ended_ = true;
   for (auto& row : agents_) {
     row.in_flight = 0;
   }
@@ -171,15 +222,17 @@ std::string LiveView::plain_line(base::Instant now) const {
   for (const auto& row : agents_) {
     started += row.started;
   }
+  const std::string health = health_line();
   return fmt::format(
       "[{}] {} issued {} done {}/{} failed {} in flight {}{} | {} req/s {} tok/s | TTFT p50 {} p99 "
       "{} "
-      "ms | TPOT p50 {} p99 {} ms | left {}",
+      "ms | TPOT p50 {} p99 {} ms | left {}{}",
       clock_text(now - began_at_), phase_, std::max(started, done_), done_,
       total_ == 0 ? "?" : std::to_string(total_), failed_, in_flight(),
       target_ == 0 ? "" : fmt::format("/{}", target_), short_number(r.queries_per_s),
       short_number(r.tokens_per_s), milliseconds(ttft_, 50), milliseconds(ttft_, 99),
-      milliseconds(tpot_, 50), milliseconds(tpot_, 99), time_left(now));
+      milliseconds(tpot_, 50), milliseconds(tpot_, 99), time_left(now),
+      health.empty() ? "" : " | " + health);
 }
 
 std::string LiveView::block(base::Instant now, std::size_t columns) const {
@@ -224,6 +277,9 @@ std::string LiveView::block(base::Instant now, std::size_t columns) const {
     }
     lines.push_back(fmt::format("  frontend {:<34} in flight {:>6} done {:>8} failed {:>5}",
                                 frontends_[f], sum.in_flight, sum.done, sum.failed));
+  }
+  if (std::string health = health_line(); !health.empty()) {
+    lines.push_back("  " + health);
   }
   std::string text;
   for (auto& line : lines) {

@@ -11,6 +11,7 @@
 #include "common/base/time.h"
 #include "common/stats/live_histogram.h"
 #include "common/wire/messages.h"
+#include "coordinator/verdict/client_health.h"
 
 namespace tutti::console {
 
@@ -23,12 +24,14 @@ struct AgentRow {
   std::uint64_t failed = 0;
   double cpu = 0;
   base::Duration lag_p99{};
+  std::string broken;  // limits of client health that its newest interval broke; empty: none
   bool lost = false;
 };
 
 class LiveView {
  public:
-  LiveView(std::vector<std::string> agents, std::vector<std::string> frontends);
+  LiveView(std::vector<std::string> agents, std::vector<std::string> frontends,
+           verdict::ClientLimits limits = {});
 
   // A phase begins: gauges and histograms start anew. `total` 0: unknown. `slots` per agent.
   void begin_phase(std::string name, std::uint64_t total, std::vector<std::uint32_t> slots,
@@ -58,6 +61,8 @@ class LiveView {
   std::string time_left(base::Instant now) const;
   std::uint64_t in_flight() const;
   void sample(base::Instant now);
+  void note_health(AgentRow& row, const wire::Progress& progress);
+  std::string health_line() const;  // empty: nothing to say
 
   std::string phase_;
   std::uint64_t total_ = 0;
@@ -69,7 +74,11 @@ class LiveView {
   std::vector<std::vector<wire::FrontendGauge>> gauges_;  // by agent, by frontend
   std::vector<std::uint64_t> tokens_;                     // by agent, this phase
   std::vector<std::string> frontends_;
-  std::vector<Point> window_;  // the last few seconds, oldest first
+  verdict::ClientLimits limits_;
+  bool ended_ = false;
+  std::uint64_t broken_intervals_ = 0;  // of this phase
+  std::string last_broken_;             // agent and limits of the newest of them
+  std::vector<Point> window_;           // the last few seconds, oldest first
   stats::LiveHistogram ttft_;
   stats::LiveHistogram tpot_;
 };

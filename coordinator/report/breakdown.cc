@@ -35,7 +35,7 @@ struct Gathering {
   Values issue_lag;
   Values send_lag;
 
-  void add(const ledger::Fact& fact) {
+  void add(const ledger::Fact& fact, bool due_is_promise) {
     ++part.completed;
     part.failed += fact.ok() ? 0U : 1U;
     part.connections_opened += fact.sent_at.is_set() && !fact.connection_reused ? 1U : 0U;
@@ -46,7 +46,7 @@ struct Gathering {
       ttft.push_back((fact.first_token_at - fact.issued_at).ns);
     }
     latency.push_back((fact.done_at - fact.issued_at).ns);
-    if (fact.due_at.is_set() && fact.issued_at.is_set()) {
+    if (due_is_promise && fact.due_at.is_set() && fact.issued_at.is_set()) {
       issue_lag.push_back((fact.issued_at - fact.due_at).ns);
     }
     if (fact.sent_at.is_set() && fact.issued_at.is_set()) {
@@ -68,11 +68,48 @@ bool is_performance(const RunFacts& facts, const ledger::Fact& fact) {
          facts.phases[fact.phase].kind == base::PhaseKind::kPerformance;
 }
 
+base::Pacing pacing_of(const RunFacts& facts) {
+  for (const PhaseFacts& phase : facts.phases) {
+    if (phase.kind == base::PhaseKind::kPerformance) {
+      return phase.pacing;
+    }
+  }
+  return base::Pacing::kTimed;
+}
+
+// Which due times are promises. In a closed loop the queries that fill an agent's slots share one
+// due time, the phase's start on its clock, which is its earliest.
+class DuePromise {
+ public:
+  DuePromise(const RunFacts& facts, const ledger::Ledger& ledger) : pacing_(pacing_of(facts)) {
+    for (std::uint64_t i = 0; i < ledger.size(); ++i) {
+      const ledger::Fact& fact = ledger.fact(i);
+      if (pacing_ == base::Pacing::kClosedLoop && is_performance(facts, fact) &&
+          fact.due_at.is_set()) {
+        const auto [at, first] = starts_.emplace(fact.agent, fact.due_at);
+        at->second = std::min(at->second, fact.due_at);
+      }
+    }
+  }
+
+  bool fills(const ledger::Fact& fact) const {
+    const auto start = starts_.find(fact.agent);
+    return start != starts_.end() && fact.due_at == start->second;
+  }
+  bool operator()(const ledger::Fact& fact) const {
+    return pacing_ != base::Pacing::kBurst && !fills(fact);
+  }
+
+ private:
+  base::Pacing pacing_;
+  std::map<std::uint32_t, base::Instant> starts_;
+};
+
 // One pass per way of cutting the records, so that the values of one cut only are in memory at
 // once: 32 bytes a record.
 template <class PartOf>
-std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger, std::size_t least,
-                      PartOf part_of) {
+std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger,
+                      const DuePromise& promise, std::size_t least, PartOf part_of) {
   std::vector<Gathering> parts(least);
   for (std::uint64_t i = 0; i < ledger.size(); ++i) {
     const ledger::Fact& fact = ledger.fact(i);
@@ -83,7 +120,7 @@ std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger, std::
     if (index >= parts.size()) {
       parts.resize(index + 1);  // an index nobody configured still gets a line
     }
-    parts[index].add(fact);
+    parts[index].add(fact, promise(fact));
   }
   std::vector<Part> out;
   for (Gathering& part : parts) {
@@ -92,31 +129,59 @@ std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger, std::
   return out;
 }
 
+void add_at(std::vector<double>& values, std::size_t index, double value) {
+  values.resize(std::max(values.size(), index + 1));
+  values[index] += value;
+}
+
 // Mean number of queries in flight between the first and the last issue: Σ of each query's time
 // inside that window / its length. Exact up to the clock error between agents.
-std::optional<double> mean_in_flight(const RunFacts& facts, const ledger::Ledger& ledger) {
+void put_in_flight(const RunFacts& facts, const ledger::Ledger& ledger, Breakdown& out) {
   base::Instant first = base::kFarFuture;
   base::Instant last{};
+  base::Instant last_done{};
   for (std::uint64_t i = 0; i < ledger.size(); ++i) {
-    if (is_performance(facts, ledger.fact(i))) {
-      const base::Instant issued = issued_at(ledger, ledger.fact(i));
+    const ledger::Fact& fact = ledger.fact(i);
+    if (is_performance(facts, fact)) {
+      const base::Instant issued = issued_at(ledger, fact);
       first = std::min(first, issued);
       last = std::max(last, issued);
+      last_done = std::max(last_done, ledger.to_coordinator(fact, fact.done_at));
     }
   }
-  if (!(first < last)) {
-    return std::nullopt;
+  if (last.is_set()) {
+    out.load_ended_at = pacing_of(facts) == base::Pacing::kBurst ? last_done : last;
   }
+  if (!(first < last)) {
+    return;
+  }
+  const auto window_ns = static_cast<double>((last - first).ns);
   double inside_ns = 0;
   for (std::uint64_t i = 0; i < ledger.size(); ++i) {
     const ledger::Fact& fact = ledger.fact(i);
     if (is_performance(facts, fact)) {
       const base::Instant done = std::min(last, ledger.to_coordinator(fact, fact.done_at));
-      inside_ns +=
+      const auto mine_ns =
           static_cast<double>(std::max<std::int64_t>(0, (done - issued_at(ledger, fact)).ns));
+      inside_ns += mine_ns;
+      add_at(out.agents_in_flight, fact.agent, mine_ns / window_ns);
+      add_at(out.frontends_in_flight, fact.frontend, mine_ns / window_ns);
     }
   }
-  return inside_ns / static_cast<double>((last - first).ns);
+  out.mean_in_flight = inside_ns / window_ns;
+}
+
+void put_fill(const RunFacts& facts, const ledger::Ledger& ledger, const DuePromise& promise,
+              Breakdown& out) {
+  Values lags;
+  for (std::uint64_t i = 0; i < ledger.size(); ++i) {
+    const ledger::Fact& fact = ledger.fact(i);
+    if (is_performance(facts, fact) && promise.fills(fact)) {
+      lags.push_back((fact.issued_at - fact.due_at).ns);
+    }
+  }
+  out.fills = lags.size();
+  out.fill = tail_of(lags);
 }
 
 class FailureTable {
@@ -173,15 +238,18 @@ base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& 
       success_latency.add((fact.done_at - fact.issued_at).ns);
     }
   }
-  out.all = cut(facts, ledger, 1, [](const ledger::Fact&) { return std::size_t{0}; }).front();
-  out.frontends = cut(facts, ledger, facts.config.endpoints.size(),
+  const DuePromise promise(facts, ledger);
+  out.all =
+      cut(facts, ledger, promise, 1, [](const ledger::Fact&) { return std::size_t{0}; }).front();
+  out.frontends = cut(facts, ledger, promise, facts.config.endpoints.size(),
                       [](const ledger::Fact& fact) { return std::size_t{fact.frontend}; });
-  out.agents = cut(facts, ledger, facts.agents.size(),
+  out.agents = cut(facts, ledger, promise, facts.agents.size(),
                    [](const ledger::Fact& fact) { return std::size_t{fact.agent}; });
   out.failures = failures.finish();
   out.success_latency =
       success_latency.stat(facts.config.early_stopping && facts.state == RunState::kComplete);
-  out.mean_in_flight = mean_in_flight(facts, ledger);
+  put_in_flight(facts, ledger, out);
+  put_fill(facts, ledger, promise, out);
   return out;
 }
 
@@ -251,15 +319,7 @@ verdict::RunCount count_run(const RunFacts& facts, const ledger::Ledger& ledger,
       count.lost_after = agent.lost_at - facts.started_at;
     }
     count.records_lost = agent.health.records_lost;
-    count.clock_error = ledger.clock(i).error;
-    count.cpu_busiest_thread = agent.health.cpu_busiest_thread;
     out.agents.push_back(std::move(count));
-  }
-  if (breakdown.all.issue_lag) {
-    out.issue_lag_p99 = base::Duration{breakdown.all.issue_lag->p99_ns};
-  }
-  if (breakdown.all.ttft) {
-    out.ttft_p50 = base::Duration{breakdown.all.ttft->p50_ns};
   }
   return out;
 }

@@ -33,8 +33,10 @@ struct Part {
   std::uint64_t connections_opened = 0;
   std::optional<Tail> ttft;
   std::optional<Tail> latency;
-  std::optional<Tail> issue_lag;  // issued − due
-  std::optional<Tail> send_lag;   // sent − issued: waiting for a connection, and connecting
+  // issued − due, where a due time is a promise: not in a burst, and without the first queries of a
+  // closed loop, whose due time is the phase's start whatever the number of slots.
+  std::optional<Tail> issue_lag;
+  std::optional<Tail> send_lag;  // sent − issued: waiting for a connection, and connecting
 };
 
 struct FailureKind {
@@ -58,8 +60,17 @@ struct Breakdown {
   std::vector<FailureCount> failures;  // most frequent first
   stats::SeriesStat success_latency;   // ns, successes only
   std::uint64_t succeeded = 0;
-  std::uint64_t with_usage = 0;          // successes whose server reported usage
-  std::optional<double> mean_in_flight;  // over the issue window, first to last issue
+  std::uint64_t with_usage = 0;  // successes whose server reported usage
+  // Over the issue window, first to last issue: in all, by agent, by endpoint.
+  std::optional<double> mean_in_flight;
+  std::vector<double> agents_in_flight;
+  std::vector<double> frontends_in_flight;
+  // End of the performance phase without its drain, on the coordinator's clock: the last issue, in
+  // a burst the last reply. Not set: nothing was issued.
+  base::Instant load_ended_at{};
+  // A closed loop's first queries, which fill its slots: issued − due is how long that took.
+  std::uint64_t fills = 0;
+  std::optional<Tail> fill;
   std::uint64_t resent = 0;
   std::uint64_t malformed_events = 0;
 };

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/report/client_report.h"
 #include "coordinator/report/report.h"
 
 namespace tutti::report {
@@ -252,8 +253,65 @@ Json agent_json(const Report& report, std::size_t i) {
                   {"ring_fill_percent", health.ring_fill_percent},
                   {"unsent_batches", health.unsent_batches},
                   {"read_lag_p99_ns", health.read_lag_p99.ns},
-                  {"reads_unstamped", health.reads_unstamped}};
+                  {"reads_unstamped", health.reads_unstamped},
+                  {"issue_lag_max_ns", health.issue_lag_max.ns},
+                  {"read_lag_max_ns", health.read_lag_max.ns},
+                  {"turn_p99_ns", health.turn_p99.ns},
+                  {"stalls", health.stalls},
+                  {"session_turn_ns", health.session_turn_max.ns},
+                  {"cpu_session", finite(health.cpu_session)},
+                  {"connections", health.connections},
+                  {"connect_failures", health.connect_failures},
+                  {"spool_bytes", health.spool_bytes},
+                  {"host_tcp_retransmits", health.retransmits},
+                  {"host_tcp_sockets", health.sockets_in_use},
+                  {"host_tcp_time_wait", health.sockets_time_wait}};
+  Json at = Json::object();
+  for (const WorstAt& worst : worst_instants(agent, clock)) {
+    at[worst.key] = (worst.at - report.facts.started_at).to_seconds();
+  }
+  out["worst_at_s"] = std::move(at);
+  out["fd_limit"] = agent.fd_limit;
+  out["ephemeral_ports"] = agent.ephemeral_ports;
+  out["health_intervals_per_row"] = agent.health_series.intervals_per_row();
   return out;
+}
+
+Json limits_json(const Report& report) {
+  const verdict::ClientLimits& limits = report.client_limits;
+  return Json{{"issue_lag_p99_ms", report.client.issue_lag_limit.to_seconds() * 1e3},
+              {"cpu_thread_percent", limits.cpu_thread_max * 100},
+              {"turn_ms", limits.turn_max.to_seconds() * 1e3},
+              {"connect_failures", limits.connect_failures_max},
+              {"records_lost", limits.records_lost_max},
+              {"in_flight_percent_min", limits.in_flight_share_min * 100},
+              {"frontend_imbalance_percent", limits.frontend_imbalance_max * 100},
+              {"clock_error_ms", limits.clock_error_max.to_seconds() * 1e3},
+              {"time_beyond_percent", limits.time_beyond_max * 100}};
+}
+
+Json client_health_json(const Report& report) {
+  const verdict::ClientVerdict& client = report.client;
+  Json findings = Json::array();
+  for (const verdict::Finding& finding : client.findings) {
+    const auto at_s =
+        finding.at ? Json((*finding.at - report.facts.started_at).to_seconds()) : Json(nullptr);
+    findings.push_back({{"agent", finding.agent.empty() ? Json(nullptr) : Json(finding.agent)},
+                        {"metric", finding.metric},
+                        {"value", finite(finding.value)},
+                        {"limit", finite(finding.limit)},
+                        {"unit", finding.unit},
+                        {"at_s", at_s},
+                        {"beyond_s", finding.beyond.to_seconds()},
+                        {"text", finding.text}});
+  }
+  const bool known = client.bound() || client.judged.ns > 0;
+  return Json{{"client_bound", known ? Json(client.bound()) : Json(nullptr)},
+              {"findings", std::move(findings)},
+              {"judged_s", client.judged.to_seconds()},
+              {"agents_not_known", client.unseen},
+              {"limits", limits_json(report)},
+              {"file", "performance/client_health.csv"}};
 }
 
 Json distributed_json(const Report& report) {
@@ -287,6 +345,9 @@ Json distributed_json(const Report& report) {
               {"resent", report.breakdown.resent},
               {"malformed_events", report.breakdown.malformed_events},
               {"issued_minus_due_ns", tail(report.breakdown.all.issue_lag)},
+              {"slot_fills_left_out_of_it", report.breakdown.fills},
+              {"slot_fill_ns", tail(report.breakdown.fill)},
+              {"client_health", client_health_json(report)},
               {"sent_minus_issued_ns", tail(report.breakdown.all.send_lag)}};
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "coordinator/report/client_report.h"
+
 namespace tutti::report {
 namespace {
 
@@ -113,6 +115,12 @@ void put_client(std::string& out, const Report& report) {
   const Breakdown& breakdown = report.breakdown;
   out += "------------------- Client -------------------\n";
   put_tail(out, "Issued − due", breakdown.all.issue_lag);
+  if (breakdown.fill) {
+    out += fmt::format(
+        "    without the {} queries that filled the slots at the phase's start; the last of them "
+        "went\n    out {} ms after it\n",
+        breakdown.fills, ms(breakdown.fill->max_ns));
+  }
   put_tail(out, "Sent − issued", breakdown.all.send_lag);
   put_read_lag(out, report);
   if (breakdown.mean_in_flight) {
@@ -193,6 +201,7 @@ void put_verdict(std::string& out, const Report& report) {
   for (const std::string& warning : report.verdict.warnings) {
     out += fmt::format("  warning: {}\n", warning);
   }
+  put_client_verdict(out, report);
 }
 
 void put_own_sections(std::string& out, const Report& report) {
@@ -201,6 +210,7 @@ void put_own_sections(std::string& out, const Report& report) {
   put_agents(out, report);
   put_failures(out, report);
   put_client(out, report);
+  put_client_health(out, report);
   put_origin(out, report);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coordinator/report/client_report.h"
 #include "coordinator/report/ledger_rows.h"
 
 namespace tutti::report {
@@ -35,6 +36,8 @@ base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& le
   for (std::uint32_t agent = 0; agent < facts.agents.size(); ++agent) {
     out.clocks.push_back(ledger.clock(agent));
   }
+  out.client_limits = rules.client;
+  out.client = verdict::judge_client(client_facts(facts, out.breakdown, out.clocks), rules.client);
   out.repeated_batches = ledger.repeated_batches();
   return out;
 }

@@ -31,6 +31,8 @@ struct Report {
   Timing timing;
   verdict::RunCount count;
   verdict::Verdict verdict;
+  verdict::ClientLimits client_limits;
+  verdict::ClientVerdict client;
   std::vector<ledger::ClockMap> clocks;  // index = agent
   std::uint64_t repeated_batches = 0;    // came twice and were stored once: no defect
 

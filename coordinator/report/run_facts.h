@@ -16,6 +16,7 @@
 #include "common/base/vocabulary.h"
 #include "common/wire/messages.h"
 #include "coordinator/ledger/clock_map.h"
+#include "coordinator/report/health_series.h"
 
 namespace tutti::report {
 
@@ -49,6 +50,7 @@ struct ConfigFacts {
   bool stream_all_chunks = false;
   bool kernel_stamps = true;  // of replies: the kernel's receive time, else the time of the read
   TokenSource token_source = TokenSource::kUsage;
+  base::Balance balance = base::Balance::kLeastInFlight;
   std::vector<std::string> endpoints;  // as configured, without secrets; index = Record::frontend
 };
 
@@ -58,9 +60,10 @@ struct PhaseFacts {
   base::Instant start_at{};  // first order could be due
   base::Instant stop_at{};   // drained; not set: the run ended inside this phase
   std::uint64_t issued = 0;
+  base::Pacing pacing = base::Pacing::kTimed;
 };
 
-// The worst of each gauge over all intervals.
+// The worst of each gauge over all intervals; records_lost also between them.
 struct AgentHealth {
   base::Duration issue_lag_p99{};
   base::Duration loop_stall{};
@@ -72,6 +75,18 @@ struct AgentHealth {
   std::uint64_t unsent_batches = 0;
   base::Duration read_lag_p99{};
   std::uint64_t reads_unstamped = 0;
+  base::Duration issue_lag_max{};
+  base::Duration read_lag_max{};
+  base::Duration turn_p99{};
+  base::Duration session_turn_max{};
+  std::uint64_t stalls = 0;  // of one interval, as all here
+  double cpu_session = 0;
+  std::uint32_t connections = 0;
+  std::uint64_t connect_failures = 0;
+  std::uint64_t spool_bytes = 0;
+  std::uint64_t retransmits = 0;
+  std::uint32_t sockets_in_use = 0;
+  std::uint32_t sockets_time_wait = 0;
 
   void see(const wire::Health& now) {
     issue_lag_p99 = std::max(issue_lag_p99, now.issue_lag_p99);
@@ -84,6 +99,18 @@ struct AgentHealth {
     unsent_batches = std::max(unsent_batches, now.unsent_batches);
     read_lag_p99 = std::max(read_lag_p99, now.read_lag_p99);
     reads_unstamped = std::max(reads_unstamped, now.reads_unstamped);
+    issue_lag_max = std::max(issue_lag_max, now.issue_lag_max);
+    read_lag_max = std::max(read_lag_max, now.read_lag_max);
+    turn_p99 = std::max(turn_p99, now.turn_p99);
+    session_turn_max = std::max(session_turn_max, now.session_turn_max);
+    stalls = std::max(stalls, now.stalls);
+    cpu_session = std::max(cpu_session, now.cpu_session);
+    connections = std::max(connections, now.connections);
+    connect_failures = std::max(connect_failures, now.connect_failures);
+    spool_bytes = std::max(spool_bytes, now.spool_bytes);
+    retransmits = std::max(retransmits, now.retransmits);
+    sockets_in_use = std::max(sockets_in_use, now.sockets_in_use);
+    sockets_time_wait = std::max(sockets_time_wait, now.sockets_time_wait);
   }
 };
 
@@ -97,6 +124,9 @@ struct AgentFacts {
   base::Duration clock_rtt{};  // of the exchange the offset comes from
   base::Instant lost_at{};     // not set: it stayed to the end
   AgentHealth health;
+  std::uint64_t fd_limit = 0;
+  std::uint32_t ephemeral_ports = 0;  // per source address and frontend
+  HealthSeries health_series;         // intervals on the agent's own clock
 };
 
 struct RunFacts {

@@ -6,6 +6,7 @@
 
 #include "common/text/json_write.h"
 #include "coordinator/report/atomic_file.h"
+#include "coordinator/report/client_report.h"
 #include "coordinator/report/events.h"
 
 namespace tutti::report {
@@ -84,6 +85,7 @@ base::Status write_run_folder(const Report& report, const ledger::Ledger& ledger
   if (report.has_performance_phase()) {
     note(
         write_atomically(folder + "/performance/result_summary.json", result_summary_json(report)));
+    note(write_atomically(folder + "/performance/client_health.csv", client_health_csv(report)));
   }
   note(write_atomically(folder + "/report.txt", report_text(report)));
   return first;

@@ -1,7 +1,8 @@
 #pragma once
 
 // write_run_folder(): the files of a run that come from its records: events.jsonl,
-// sample_idx_map.json, metrics/final_snapshot.json, performance/result_summary.json, report.txt.
+// sample_idx_map.json, metrics/final_snapshot.json, performance/result_summary.json,
+// performance/client_health.csv, report.txt.
 // Each appears whole or not at all; a run that was interrupted gets the same files, marked so.
 // config.yaml is not its business.
 

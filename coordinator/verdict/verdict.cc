@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace tutti::verdict {
 namespace {
 
@@ -33,7 +31,6 @@ class Judge {
     for (const PhaseCount& phase : run_.phases) {
       look_at(phase);
     }
-    look_at_lag();
     if (run_.stopped_early && !run_.interrupted && out_.exit_code == base::ExitCode::kOk) {
       failure("the run stopped before its end; its numbers are partial");
     }
@@ -62,20 +59,6 @@ class Judge {
     if (agent.records_lost > 0) {
       failure(fmt::format("agent {} lost {}: its recorder was full", agent.name,
                           plural(agent.records_lost, "record", "records")));
-    }
-    if (agent.clock_error > rules_.clock_error_max) {
-      out_.warnings.push_back(
-          fmt::format("agent {}: its clock is known to ± {:.3f} ms only (limit {:.3f} ms); window "
-                      "edges and the order of events across agents are that uncertain, TTFT, TPOT "
-                      "and latency are not",
-                      agent.name, agent.clock_error.to_seconds() * 1e3,
-                      rules_.clock_error_max.to_seconds() * 1e3));
-    }
-    if (agent.cpu_busiest_thread > rules_.cpu_busiest_thread_max) {
-      out_.warnings.push_back(fmt::format(
-          "agent {}: its busiest thread used {:.0f} % of a core (limit {:.0f} %); use "
-          "more workers or more agents",
-          agent.name, agent.cpu_busiest_thread * 100, rules_.cpu_busiest_thread_max * 100));
     }
   }
 
@@ -121,21 +104,6 @@ class Judge {
     } else {
       out_.warnings.push_back(fmt::format("phase {}: {} of {} requests failed", phase.name,
                                           phase.failed, phase.completed));
-    }
-  }
-
-  void look_at_lag() {
-    base::Duration limit = rules_.issue_lag_p99_max;
-    if (run_.ttft_p50) {
-      limit = std::max(
-          limit, base::Duration{static_cast<std::int64_t>(static_cast<double>(run_.ttft_p50->ns) *
-                                                          rules_.issue_lag_share_of_ttft_max)});
-    }
-    if (run_.issue_lag_p99 > limit) {
-      out_.warnings.push_back(
-          fmt::format("requests were issued late: p99 of issued − due is {:.3f} ms (limit {:.3f} "
-                      "ms); the client, not the server, shaped part of the load",
-                      run_.issue_lag_p99.to_seconds() * 1e3, limit.to_seconds() * 1e3));
     }
   }
 

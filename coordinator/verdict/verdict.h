@@ -14,6 +14,7 @@
 #include "common/base/result.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
+#include "coordinator/verdict/client_health.h"
 
 namespace tutti::verdict {
 
@@ -33,8 +34,6 @@ struct AgentCount {
   std::string name;
   std::optional<base::Duration> lost_after;  // since the run's start; nothing: it stayed
   std::uint64_t records_lost = 0;            // the recorder was full
-  base::Duration clock_error{};
-  double cpu_busiest_thread = 0;  // 0…1 of one core, worst interval
 };
 
 struct RunCount {
@@ -44,17 +43,11 @@ struct RunCount {
       watchdogs;  // each a sentence: which one, after how long, what was in flight
   std::vector<PhaseCount> phases;
   std::vector<AgentCount> agents;
-  base::Duration issue_lag_p99{};  // issued − due over the performance phase
-  std::optional<base::Duration> ttft_p50;
 };
 
 struct Rules {
   bool failed_requests_invalidate = true;
-  // Beyond these a warning says the client may have shaped the numbers; it never decides validity.
-  base::Duration issue_lag_p99_max = base::Duration::millis(1);
-  double issue_lag_share_of_ttft_max = 0.01;  // of the TTFT p50; the larger of both limits counts
-  double cpu_busiest_thread_max = 0.8;
-  base::Duration clock_error_max = base::Duration::millis(1);
+  ClientLimits client;  // for judge_client(); they never decide validity
 };
 
 enum class Weight : std::uint8_t { kFailure, kFlaw };

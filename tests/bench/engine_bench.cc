@@ -239,8 +239,8 @@ void Load::top_up() {
 Moment Load::moment() {
   Moment m;
   m.at = clock_.mono();
-  const wire::Progress progress = engine_->progress(m.at);
-  health_ = progress.health;
+  const wire::Progress progress = engine_->progress();
+  health_ = engine_->health(m.at);
   m.done = progress.done;
   m.tokens = progress.output_tokens;
   m.cpu_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
@@ -253,7 +253,7 @@ bool Load::warmed_up(Instant armed_at) {
   if (clock_.mono() < armed_at + Duration::from_seconds(settings_.warmup)) {
     return false;
   }
-  const wire::Progress progress = engine_->progress(clock_.mono());
+  const wire::Progress progress = engine_->progress();
   return (settings_.stream ? progress.started : progress.done) >= settings_.slots;
 }
 

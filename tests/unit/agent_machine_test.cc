@@ -270,6 +270,70 @@ TEST(AgentMachine, LostRecordsDoNotHoldUpTheDrain) {
   EXPECT_EQ(bench.said<wire::Drained>().size(), 1U);
 }
 
+// When intervals of health are closed, in ms from the phase's start, over `time`.
+std::vector<std::int64_t> closings(Bench& bench, Instant start_at, Duration time) {
+  std::vector<std::int64_t> found;
+  const Instant until = bench.now + time;
+  while (bench.now < until) {
+    bench.pass(Duration::millis(5));
+    for (const ReadGauges& read : bench.done<ReadGauges>()) {
+      if (read.close_interval) {
+        found.push_back((bench.now - start_at).ns / 1'000'000);
+      }
+    }
+  }
+  return found;
+}
+
+TEST(AgentMachine, HealthIsToldBySecondsOfThePhaseWhateverTheHeartbeat) {
+  for (const Duration heartbeat : {Duration::millis(100), Duration::seconds(30)}) {
+    Bench bench;
+    bench.hear(wire::Welcome{base::Id{3, 4}, 5, heartbeat, Duration::seconds(60)});
+    bench.hear(wire::Prepare{});
+    bench.step(BodiesOpened{true, {}});
+    bench.step(EngineWarmed{{}, {{true, 10, ""}}, 4});
+    const Instant start_at = bench.now + Duration::millis(300);
+    bench.hear(wire::ArmPhase{7, base::PhaseKind::kPerformance, base::Pacing::kBurst, 9, start_at});
+    EXPECT_EQ(closings(bench, start_at, Duration::millis(3400)),
+              (std::vector<std::int64_t>{-10, 1000, 2000, 3000}));
+  }
+}
+
+TEST(AgentMachine, ASessionThatSleptClosesOneLongIntervalAndGoesOnAtWholeSeconds) {
+  Bench bench;
+  bench.get_ready();
+  bench.arm();
+  const Instant start_at = bench.now;
+  EXPECT_EQ(closings(bench, start_at, Duration::millis(1100)), (std::vector<std::int64_t>{1000}));
+  bench.now = start_at + Duration::millis(3700);  // stopped meanwhile
+  EXPECT_EQ(closings(bench, start_at, Duration::millis(1000)),
+            (std::vector<std::int64_t>{3705, 4000}));
+}
+
+TEST(AgentMachine, TheLastIntervalIsToldBeforeDrainedAndNoneAfterIt) {
+  Bench bench;
+  bench.get_ready();
+  bench.arm();
+  bench.lease(0, 1);
+  bench.hear(wire::Drain{7});
+  bench.commands.clear();
+  bench.finish(0, 1);
+  std::vector<std::string> order;
+  for (const Command& command : bench.commands) {
+    if (const auto* read = std::get_if<ReadGauges>(&command)) {
+      order.emplace_back(read->close_interval ? "interval" : "gauges");
+    } else if (const auto* send = std::get_if<Send>(&command)) {
+      if (std::holds_alternative<wire::Drained>(send->message)) {
+        order.emplace_back("drained");
+      }
+    }
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"interval", "drained"}));
+  bench.commands.clear();
+  bench.pass(Duration::seconds(3));
+  EXPECT_TRUE(bench.done<ReadGauges>().empty());
+}
+
 TEST(AgentMachine, AnAbortGivesTheQueueBackAndEndsWithDrained) {
   Bench bench;
   bench.get_ready();

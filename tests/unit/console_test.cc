@@ -83,6 +83,42 @@ TEST(LiveView, ADrainedPhaseHasNothingInFlightWhateverTheLastGaugesSaid) {
   EXPECT_THAT(view.block(Instant{2}, 200), Not(HasSubstr("16/16")));
 }
 
+wire::Progress unwell(Duration stall) {
+  wire::Progress p = progress(16, 0);
+  p.health.from = Instant{1};
+  p.health.to = Instant{1} + Duration::seconds(1);
+  p.health.loop_stall_max = stall;
+  return p;
+}
+
+TEST(LiveView, SaysWhichLimitOfClientHealthIsBrokenNowAndOnlyNow) {
+  LiveView view = started_view();
+  const Instant now = Instant{1} + Duration::seconds(1);
+  view.note_progress(0, unwell(Duration::millis(100)), now);
+  EXPECT_THAT(view.block(now, 200), Not(HasSubstr("client-bound")));
+  view.note_progress(1, unwell(Duration::millis(1500)), now);
+  EXPECT_THAT(view.block(now, 200),
+              HasSubstr("client-bound now: agent b: longest turn of a worker's loop 1500 ms "
+                        "(limit 100)"));
+  EXPECT_THAT(view.plain_line(now), HasSubstr(" | client-bound now: agent b"));
+  view.note_progress(1, progress(16, 0), now);  // closes no interval: says nothing new
+  EXPECT_THAT(view.plain_line(now), HasSubstr("client-bound now"));
+  view.note_progress(1, unwell(Duration::millis(1)), now);
+  EXPECT_THAT(view.plain_line(now), Not(HasSubstr("client-bound")));
+}
+
+TEST(LiveView, TheLastLineRemembersWhatWasBrokenInThePhase) {
+  LiveView view = started_view();
+  view.note_progress(1, unwell(Duration::millis(1500)), Instant{2});
+  view.note_progress(1, unwell(Duration::millis(1)), Instant{3});
+  view.end_phase();
+  EXPECT_THAT(view.plain_line(Instant{4}),
+              HasSubstr("client limits broken in 1 agent-seconds, last agent b: longest turn"));
+  view.begin_phase("next", 10, {4, 4}, Instant{5});
+  view.end_phase();
+  EXPECT_THAT(view.plain_line(Instant{6}), Not(HasSubstr("client")));
+}
+
 TEST(LiveView, NoLineIsWiderThanTheScreenAndALostAgentIsMarked) {
   LiveView view = started_view();
   view.note_lost(1);

@@ -4,6 +4,7 @@ tutti_test(target_test
 tutti_test(drive_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/drive_dealer_test.cc ${CMAKE_CURRENT_LIST_DIR}/drive_fifo_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/drive_due_queue_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/health_meter_test.cc
   DEPS tutti_drive)
 tutti_test(engine_test
   SOURCES

@@ -27,8 +27,7 @@ std::uint64_t allocations_of(EngineRig& rig) {
   rig.arm(base::Pacing::kClosedLoop, rig.config.slots);
   for (int warm = 0; warm < 3; ++warm) {
     issue(kRound + 10);
-    EXPECT_TRUE(
-        EngineRig::wait([&] { return rig.engine().progress(rig.clock.mono()).done == seq; }));
+    EXPECT_TRUE(EngineRig::wait([&] { return rig.engine().progress().done == seq; }));
     EXPECT_TRUE(rig.pump_records(seq));
   }
   support::count_allocations("tutti-io-");

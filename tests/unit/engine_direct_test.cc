@@ -412,13 +412,13 @@ TEST(EngineDirect, ReadLagIsAGaugeAndEveryReadHadItsStamp) {
     }
     EXPECT_GE(record.done_at, before);
   }
-  const wire::Health health = rig.engine().progress(rig.clock.mono()).health;
+  const wire::Health health = rig.engine().health(rig.clock.mono());
   if (health.reads_unstamped > 0) {
     GTEST_SKIP() << "this kernel gave " << health.reads_unstamped << " reads no receive stamp";
   }
   EXPECT_GT(health.read_lag_p50.ns, 0);
   EXPECT_GE(health.read_lag_p99, health.read_lag_p50);
-  EXPECT_EQ(rig.engine().progress(rig.clock.mono()).health.read_lag_p99.ns, 0);  // an interval's
+  EXPECT_EQ(rig.engine().health(rig.clock.mono()).read_lag_p99.ns, 0);  // an interval's
 }
 
 TEST(EngineDirect, MultiHasNoReadLag) {
@@ -426,7 +426,7 @@ TEST(EngineDirect, MultiHasNoReadLag) {
   EngineRig rig({server.url()});
   rig.config.target.way = base::Way::kMulti;
   rig.one();
-  const wire::Health health = rig.engine().progress(rig.clock.mono()).health;
+  const wire::Health health = rig.engine().health(rig.clock.mono());
   EXPECT_EQ(health.read_lag_p99.ns, 0);
   EXPECT_EQ(health.reads_unstamped, 0U);
 }

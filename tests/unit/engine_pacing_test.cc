@@ -144,10 +144,9 @@ TEST(EnginePacing, ATimedCommandWithoutASlotIsIssuedOnTimeAndWaits) {
     command.due_offset = Duration::millis(10);
   }
   ASSERT_EQ(rig.engine().issue(0, commands), 3U);
-  ASSERT_TRUE(EngineRig::wait([&] {
-    return server.requests() == 1 && rig.engine().progress(rig.clock.mono()).started == 3;
-  }));
-  EXPECT_EQ(rig.engine().progress(rig.clock.mono()).queued, 2U);
+  ASSERT_TRUE(EngineRig::wait(
+      [&] { return server.requests() == 1 && rig.engine().progress().started == 3; }));
+  EXPECT_EQ(rig.engine().progress().queued, 2U);
   const Instant released_at = rig.clock.mono();
   release = true;
   ASSERT_TRUE(rig.pump_records(3));
@@ -234,11 +233,11 @@ TEST(EnginePacing, ProgressCountsWhatHappened) {
   rig.config.slots = 4;
   rig.config.workers = 2;
   rig.config.target.balance = base::Balance::kRoundRobin;
-  rig.engine().progress(rig.clock.mono());
+  rig.engine().progress();
   rig.arm(base::Pacing::kClosedLoop, 4, 3);
   rig.issue(40, 0, 3);
   ASSERT_TRUE(rig.drain(3));
-  const wire::Progress progress = rig.engine().progress(rig.clock.mono());
+  const wire::Progress progress = rig.engine().progress();
   EXPECT_EQ(progress.phase, 3U);
   EXPECT_EQ(progress.started, 40U);
   EXPECT_EQ(progress.done, 40U);
@@ -257,13 +256,46 @@ TEST(EnginePacing, ProgressCountsWhatHappened) {
   }
   EXPECT_EQ(ttft, 20U);
   EXPECT_FALSE(progress.tpot.cells.empty());
-  EXPECT_GT(progress.health.issue_lag_p99.ns, 0);
-  EXPECT_GT(progress.health.loop_stall_max.ns, 0);
-  EXPECT_GT(progress.health.cpu_busiest_thread, 0.0);
-  EXPECT_LT(progress.health.cpu_busiest_thread, 1.5);
-  EXPECT_GT(progress.health.open_fds, 8U);
-  EXPECT_GT(progress.health.rss_bytes, 1U << 20);
-  EXPECT_TRUE(rig.engine().progress(rig.clock.mono()).ttft.cells.empty());
+  const wire::Health health = rig.engine().health(rig.clock.mono());
+  EXPECT_GT(health.issue_lag_p99.ns, 0);
+  EXPECT_GT(health.loop_stall_max.ns, 0);
+  EXPECT_GT(health.cpu_busiest_thread, 0.0);
+  EXPECT_LT(health.cpu_busiest_thread, 1.5);
+  EXPECT_GT(health.open_fds, 8U);
+  EXPECT_GT(health.rss_bytes, 1U << 20);
+  EXPECT_TRUE(rig.engine().progress().ttft.cells.empty());
+}
+
+TEST(EnginePacing, QueriesThatFillTheSlotsAtTheStartAreNotCalledLate) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({server.url()});
+  rig.config.slots = 4;
+  rig.arm(base::Pacing::kClosedLoop, 4);
+  std::this_thread::sleep_for(20ms);  // so late that no clock could miss it
+  rig.issue(4);
+  ASSERT_TRUE(rig.pump_records(4));
+  const wire::Health fill = rig.engine().health(rig.clock.mono());
+  EXPECT_EQ(fill.issue_lag_max.ns, 0);
+  EXPECT_LT(fill.from, fill.to);
+  std::this_thread::sleep_for(20ms);  // now slots are free and nothing comes: that is lateness
+  rig.issue(4, 4);
+  ASSERT_TRUE(rig.pump_records(8));
+  EXPECT_GE(rig.engine().health(rig.clock.mono()).issue_lag_max, Duration::millis(19));
+}
+
+TEST(EnginePacing, TheRecordRingsPeakAndConnectionsAreSeenAfterTheRingIsEmpty) {
+  ScriptedServer server(streams({"a"}));
+  EngineRig rig({server.url()});
+  rig.config.record_ring = 16;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(8);
+  ASSERT_TRUE(EngineRig::wait([&] { return rig.engine().progress().done == 8; }));
+  ASSERT_TRUE(rig.pump_records(8));
+  const wire::Health health = rig.engine().health(rig.clock.mono());
+  EXPECT_EQ(health.ring_fill_percent, 50U);
+  EXPECT_EQ(health.connections, 1U);
+  EXPECT_GT(health.fd_limit, health.open_fds);
+  EXPECT_EQ(rig.engine().health(rig.clock.mono()).ring_fill_percent, 0U);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "common/sys/limits.h"
 #include "common/sys/poller.h"
 #include "common/sys/process.h"
+#include "common/sys/tcp_counters.h"
 #include "common/sys/timer.h"
 
 namespace tutti::sys {
@@ -154,6 +155,41 @@ TEST(Process, ThreadCpuGrowsWithWorkOnly) {
   idle.join();
   EXPECT_GT(resident_bytes(), 1U << 20);
   EXPECT_GE(usable_cores(), 1U);
+}
+
+constexpr const char* kSnmp =
+    "Ip: Forwarding DefaultTTL\nIp: 1 64\n"
+    "Tcp: RtoAlgorithm MaxConn OutSegs RetransSegs\nTcp: 1 -1 123456789012 42\n"
+    "Udp: InDatagrams OutSegs\nUdp: 5 6\n";
+
+TEST(TcpCounters, AreReadByNameFromTheKernelsTwoLines) {
+  EXPECT_EQ(snmp_value(kSnmp, "Tcp:", "OutSegs"), 123'456'789'012U);
+  EXPECT_EQ(snmp_value(kSnmp, "Tcp:", "RetransSegs"), 42U);
+  EXPECT_EQ(snmp_value(kSnmp, "Udp:", "OutSegs"), 6U);
+}
+
+TEST(TcpCounters, WhatIsNotThereIsZero) {
+  EXPECT_EQ(snmp_value(kSnmp, "Tcp:", "Missing"), 0U);
+  EXPECT_EQ(snmp_value(kSnmp, "Tcp6:", "OutSegs"), 0U);
+  EXPECT_EQ(snmp_value("", "Tcp:", "OutSegs"), 0U);
+  EXPECT_EQ(snmp_value("Tcp: OutSegs", "Tcp:", "OutSegs"), 0U);
+  EXPECT_EQ(snmp_value("Tcp: A OutSegs\nTcp: 1", "Tcp:", "OutSegs"), 0U);
+  EXPECT_EQ(sockstat_value("TCP: inuse", "TCP:", "inuse"), 0U);
+}
+
+TEST(TcpCounters, SocketsComeFromSockstat) {
+  const char* text =
+      "sockets: used 300\nTCP: inuse 27 orphan 0 tw 4 alloc 30 mem 3\nUDP: inuse 1\n";
+  EXPECT_EQ(sockstat_value(text, "TCP:", "inuse"), 27U);
+  EXPECT_EQ(sockstat_value(text, "TCP:", "tw"), 4U);
+  EXPECT_EQ(sockstat_value(text, "UDP:", "inuse"), 1U);
+}
+
+TEST(TcpCounters, OfThisHostGrow) {
+  const TcpCounters first = tcp_counters();
+  const TcpCounters second = tcp_counters();
+  EXPECT_GE(second.segments_sent, first.segments_sent);
+  EXPECT_GE(second.retransmits, first.retransmits);
 }
 
 }  // namespace

@@ -51,5 +51,14 @@ TEST(CurlEnd, KnownSystemErrorsComeWithARemedy) {
               HasSubstr("Connection refused (Failed)"));
 }
 
+TEST(CurlEnd, WhatThisHostLacksIsNoFrontendsFault) {
+  for (const int shortage : {EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
+    EXPECT_TRUE(is_shortage_here(shortage)) << shortage;
+  }
+  for (const int other : {0, ECONNREFUSED, ECONNRESET, ETIMEDOUT, EHOSTUNREACH, EINPROGRESS}) {
+    EXPECT_FALSE(is_shortage_here(other)) << other;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::target
