@@ -156,7 +156,7 @@ RunOutcome RunHost::run() {
   while (!finished_ || !peers_->all_closed()) {
     turn();
   }
-  if (view_ != nullptr) {
+  if (view_ != nullptr && settings_.show_progress) {
     terminal_.finish(*view_, now_);
   }
   local_.stop(kLocalAgentsPatienceMs);
@@ -283,6 +283,9 @@ void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
 
 void RunHost::take_progress(AgentKey agent, const wire::Progress& progress) {
   health_[agent].see(progress.health);
+  if (settings_.progress_log != nullptr) {
+    settings_.progress_log->push_back(ProgressSeen{agent, now_, progress});
+  }
   const auto row = rows_.find(agent);
   if (view_ != nullptr && row != rows_.end() && machine_.phase() != nullptr &&
       machine_.phase()->phase() == progress.phase) {
