@@ -95,7 +95,6 @@ base::Way way_of(const std::string& name) {
 struct Finding {
   double best = 0;
   std::string above;  // why not more
-  std::uint64_t queries = 0;
 };
 
 class Calibration {
@@ -134,6 +133,8 @@ class Calibration {
   Finding events_;
   Finding streams_;
   StepResult stamps_;
+  std::uint64_t queries_ = 0;  // sent in all steps
+  std::uint64_t failed_ = 0;
   ExitCode failure_ = ExitCode::kOk;
 };
 
@@ -154,7 +155,10 @@ bool Calibration::step(const StepLoad& load, StepResult& out) {
     return false;
   }
   out = std::move(*result);
+  queries_ += out.seen.queries;
+  failed_ += out.seen.failed;
   if (out.interrupted) {
+    base::log_warning("calibrate", "interrupted: nothing is concluded");
     failure_ = ExitCode::kInterrupted;
     return false;
   }
@@ -187,7 +191,6 @@ bool Calibration::search(const char* what, LoadSearch& search, Instant until, Lo
                                why.empty() ? fmt::format("holds (busiest thread {:.2f})",
                                                          result.seen.cpu_busiest)
                                            : why));
-    out.queries += result.seen.queries;
     if (!why.empty()) {
       out.above = fmt::format("at {:.0f}: {}", *load, why);
     }
@@ -322,6 +325,7 @@ void Calibration::print() const {
   row("short requests per second", requests_);
   row("stream events per second", events_);
   row("streams held", streams_);
+  out += fmt::format("Queries sent in all: {}, failed: {}\n", queries_, failed_);
   out += fmt::format("Client stamp − server stamp, one clock, at {:.0f} events/s:\n",
                      stamps_.seen.achieved_per_s);
   out += stamp_row("first tokens", stamps_.first_tokens);
