@@ -14,6 +14,7 @@ using Words = std::vector<std::string>;
 
 base::ExitCode benchmark_command(const Words& words);
 base::ExitCode probe_command(const Words& words);
+base::ExitCode calibrate_command(const Words& words);
 base::ExitCode info_command(const Words& words);
 base::ExitCode validate_yaml_command(const Words& words);
 base::ExitCode init_command(const Words& words);
@@ -23,6 +24,7 @@ base::ExitCode keys_command(const Words& words);
 // Texts of `--help`.
 std::string general_help();
 std::string probe_help();
+std::string calibrate_help();
 std::string info_help();
 std::string validate_yaml_help();
 std::string init_help();

@@ -22,6 +22,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"benchmark", &benchmark_command},
     {"probe", &probe_command},
+    {"calibrate", &calibrate_command},
     {"validate-yaml", &validate_yaml_command},
     {"init", &init_command},
     {"info", &info_command},
@@ -43,6 +44,9 @@ std::string help_for(const Words& words) {
   }
   if (first == "probe") {
     return probe_help();
+  }
+  if (first == "calibrate") {
+    return calibrate_help();
   }
   if (first == "validate-yaml") {
     return validate_yaml_help();

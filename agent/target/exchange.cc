@@ -12,7 +12,9 @@
 namespace tutti::target {
 namespace {
 
-constexpr std::size_t kBodyReserve = 4096;
+// curl keeps a read buffer per handle, 16 KB unless told. Events of a stream are far smaller; a large
+// document takes twice the reads.
+constexpr long kReadBufferBytes = 8192;
 // "[", 16 hex digits, "] ": what a salted prompt begins with.
 constexpr std::size_t kSaltTextBytes = 19;
 
@@ -143,6 +145,7 @@ Exchange::Exchange(const ExchangeShared& shared)
   configure_handle(easy_, shared_);
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_POST, 1L);
+  curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kReadBufferBytes);
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, shared_.headers);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_.data());
   curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_before_request);
@@ -158,7 +161,6 @@ Exchange::Exchange(const ExchangeShared& shared)
   curl_easy_setopt(easy_, CURLOPT_SOCKOPTFUNCTION, on_socket_options);
   curl_easy_setopt(easy_, CURLOPT_SOCKOPTDATA, this);
   content_type_.reserve(128);
-  salted_body_.reserve(kBodyReserve);
 }
 
 Exchange::~Exchange() { curl_easy_cleanup(easy_); }

@@ -159,7 +159,7 @@ RunOutcome RunHost::run() {
   while (!finished_ || !peers_->all_closed()) {
     turn();
   }
-  if (view_ != nullptr) {
+  if (view_ != nullptr && settings_.show_progress) {
     terminal_.finish(*view_, now_);
   }
   local_.stop(kLocalAgentsPatienceMs);
@@ -289,6 +289,9 @@ void RunHost::take_progress(AgentKey agent, const wire::Progress& progress) {
   const std::size_t rows_max = report::HealthSeries::rows_max_of(settings_.plan.agents_expected);
   series_.try_emplace(agent, rows_max)
       .first->second.add({progress.phase, progress.in_flight, progress.health});
+  if (settings_.progress_log != nullptr) {
+    settings_.progress_log->push_back(ProgressSeen{agent, now_, progress});
+  }
   const auto row = rows_.find(agent);
   if (view_ != nullptr && row != rows_.end() && machine_.phase() != nullptr &&
       machine_.phase()->phase() == progress.phase) {

@@ -25,6 +25,13 @@
 
 namespace tutti::conduct {
 
+// What an agent said of itself, and when it came here.
+struct ProgressSeen {
+  AgentKey agent = 0;
+  base::Instant at{};
+  wire::Progress progress;
+};
+
 struct HostSettings {
   RunPlan plan;
   std::string folder;  // the run folder; exists
@@ -38,6 +45,7 @@ struct HostSettings {
   std::vector<std::string> agent_keys;  // … and theirs
   bool insecure = false;
   bool show_progress = true;
+  std::vector<ProgressSeen>* progress_log = nullptr;  // appended to when given; outlives the run
 };
 
 // What is known when the run is over; `ledger` holds the records, clocks set.

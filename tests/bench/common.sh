@@ -1,8 +1,11 @@
-# What the benchmark commands share. Sourced by ratios and stamps; needs `build`, `fresh` and `name`.
+# What the benchmark commands share. Sourced by them; needs `build`, `fresh` and `name`.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 mock_pid=
+mock_on=()    # words before the mock and the client, such as taskset -c 0
+client_on=()
+spinner_pid=
 
 die() {
   printf '%s: %s\n' "$name" "$*" >&2
@@ -16,7 +19,28 @@ stop_mock() {
   mock_pid=
 }
 
+# Splits the cores: the mock on the first, the client on the second.
+pin_apart() {
+  [ "$(nproc)" -ge 2 ] || die "--busy: needs two cores, one for the mock"
+  command -v taskset >/dev/null || die "--busy: needs taskset (apt-get install util-linux)"
+  mock_on=(taskset -c 0) client_on=(taskset -c 1)
+}
+
+# A process that never rests on the client's core; it and the client share that core half and half.
+start_spinner() {
+  taskset -c 1 bash -c 'while :; do :; done' &
+  spinner_pid=$!
+}
+
+stop_spinner() {
+  [ -n "$spinner_pid" ] || return 0
+  kill "$spinner_pid" 2>/dev/null || true
+  wait "$spinner_pid" 2>/dev/null || true
+  spinner_pid=
+}
+
 clean_up() {
+  stop_spinner
   stop_mock
   rm -rf "$scratch"
 }
@@ -45,7 +69,7 @@ build_programs() {
 start_mock() {
   stop_mock
   rm -f "$scratch/url"
-  "$build/bin/tutti-mock" --port 0 --port-file "$scratch/url" "$@" >"$scratch/mock" 2>&1 &
+  "${mock_on[@]}" "$build/bin/tutti-mock" --port 0 --port-file "$scratch/url" "$@" >"$scratch/mock" 2>&1 &
   mock_pid=$!
   local tries
   for tries in $(seq 100); do

@@ -1,6 +1,6 @@
-// tutti-bench-engine: the agent's engine in a closed loop, as the session drives it: real workers,
-// full records, polled when the bell rings and dropped after counting. Prints one JSON line with
-// the fields of tutti-bench-raw and those only an engine has.
+// tutti-bench-engine: the agent's engine in a closed loop, or with Poisson arrivals, as the session
+// drives it: real workers, full records, polled when the bell rings and dropped after counting.
+// Prints one JSON line with the fields of tutti-bench-raw and those only an engine has.
 
 #include <dirent.h>
 #include <fmt/format.h>
@@ -23,6 +23,7 @@
 #include "agent/drive/engine.h"
 #include "common/base/time.h"
 #include "common/data/body_set.h"
+#include "common/plan/arrivals.h"
 #include "common/sys/limits.h"
 #include "common/sys/process.h"
 #include "tests/bench/chat_body.h"
@@ -49,6 +50,7 @@ struct Settings {
   double warmup = 1;
   double give_up = 120;
   std::uint64_t requests = 0;
+  double qps = 0;  // above 0: arrivals instead of a closed loop
   bool stream = false;
   bool stamps = false;
 };
@@ -92,7 +94,11 @@ struct Moment {
 
 class Load {
  public:
-  explicit Load(const Settings& settings) : settings_(settings), tally_(settings.stamps) {}
+  explicit Load(const Settings& settings) : settings_(settings), tally_(settings.stamps) {
+    if (settings.qps > 0) {
+      arrivals_.emplace(settings.qps, 42);
+    }
+  }
 
   int run();
 
@@ -113,6 +119,7 @@ class Load {
   std::unique_ptr<drive::Engine> engine_;
   std::vector<drive::EngineEvent> events_;
   std::vector<base::IssueCommand> commands_;
+  std::optional<plan::PoissonArrivals> arrivals_;
   std::optional<drive::EngineWarmed> warmed_;
   std::size_t queue_max_ = 0;
   base::Seq issued_ = 0;
@@ -231,7 +238,12 @@ void Load::top_up() {
   }
   commands_.clear();
   for (std::size_t i = 0; i < room; ++i) {
-    commands_.push_back({issued_ + i, 0, {}, false, 0});
+    Duration due{};
+    if (arrivals_) {
+      arrivals_->next_gap_ns();
+      due = arrivals_->due_offset();
+    }
+    commands_.push_back({issued_ + i, 0, due, false, 0});
   }
   issued_ += engine_->issue(0, commands_);
 }
@@ -254,13 +266,17 @@ bool Load::warmed_up(Instant armed_at) {
     return false;
   }
   const wire::Progress progress = engine_->progress();
+  if (arrivals_) {
+    return progress.done > 0;
+  }
   return (settings_.stream ? progress.started : progress.done) >= settings_.slots;
 }
 
 // False: it took too long.
 bool Load::measure() {
   const Instant armed_at = clock_.mono();
-  engine_->arm(0, base::Pacing::kClosedLoop, settings_.slots, armed_at);
+  engine_->arm(0, arrivals_ ? base::Pacing::kTimed : base::Pacing::kClosedLoop, settings_.slots,
+               armed_at);
   top_up();
   if (settings_.requests == 0) {
     while (!warmed_up(armed_at)) {
@@ -334,7 +350,9 @@ std::string Load::report() const {
       static_cast<double>(health_.read_lag_p50.ns) / 1e3,
       static_cast<double>(health_.read_lag_p99.ns) / 1e3, health_.reads_unstamped, tally_.failed,
       engine_->records_lost());
-  out += json_of("refill_us", spread_of(tally_.refill_ns));
+  // sent − due: of a closed loop, how long a freed slot stood empty; of arrivals, how late they
+  // were.
+  out += json_of(arrivals_ ? "late_us" : "refill_us", spread_of(tally_.refill_ns));
   if (settings_.stamps) {
     out += fmt::format(",\"unpaired\":{}", tally_.unpaired);
     out += json_of("first_stamp_us", spread_of(tally_.first_lag_ns));
@@ -383,6 +401,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 1e6));
   app.add_option("--requests", s.requests,
                  "measure exactly so many whole queries instead of a window (for callgrind)");
+  app.add_option("--qps", s.qps, "Poisson arrivals of so many a second instead of a closed loop")
+      ->check(CLI::Range(0.001, 1e7));
   app.add_option("--warmup", s.warmup, "seconds before the window, at least (default 1)")
       ->check(CLI::Range(0.0, 1e6));
   app.add_option("--body-bytes", s.body_bytes, "size of the chat body (default 1024)")
@@ -395,6 +415,10 @@ int main(int argc, char** argv) {
   app.add_option("--give-up", s.give_up, "seconds after which all of it ends (default 120)")
       ->check(CLI::Range(1.0, 1e6));
   CLI11_PARSE(app, argc, argv);
+  if (s.qps > 0 && (s.stamps || s.requests > 0)) {
+    fmt::print(stderr, "tutti-bench-engine: --qps: goes with neither --stamps nor --requests\n");
+    return 1;
+  }
   if (s.stamps && !s.stream) {
     fmt::print(stderr, "tutti-bench-engine: --stamps: only a stream has them; add --stream\n");
     return 1;

@@ -1,0 +1,215 @@
+// calibrate: how much load this host can drive honestly, measured with real runs against a null
+// server on loopback: requests, stream events, streams held, and how exact the stamps are.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+
+#include "common/base/log.h"
+#include "common/spec/read.h"
+#include "common/sys/signals.h"
+#include "coordinator/calibrate_search.h"
+#include "coordinator/calibration.h"
+#include "coordinator/commands.h"
+#include "coordinator/run_setup.h"
+
+namespace tutti {
+namespace {
+
+using base::ExitCode;
+
+struct Options {
+  double duration_s = 60;
+  std::uint32_t agents = 1;
+  std::uint32_t workers = 0;
+  std::string transport = "auto";
+  std::string config;
+  double tokens_per_stream = 50;
+};
+
+void describe(CLI::App& app, Options& o) {
+  app.description(
+      "Measures what this host can honestly drive: short requests per second, events of streams\n"
+      "per second, streams held at once, and how far the client's token stamps lie from the\n"
+      "server's own. Each figure comes from whole runs (this coordinator, local agents, the real\n"
+      "way onto the wire) against tutti-mock as a null server, which is started on loopback and\n"
+      "ended again. \"Honestly\" means: no failed query, no lost record, p99 of issued − due at\n"
+      "most 1 ms, the busiest agent thread below 80 % of a core, and the load really came about.\n"
+      "\n"
+      "The null server runs on the same cores as the client, and takes about one and a half\n"
+      "times the CPU a client does. So the figures are a floor for this host under whatever else "
+      "runs\n"
+      "on it now: against servers elsewhere it can drive more, and loopback says nothing of its\n"
+      "network card. Run it on an idle host, and on the host that will drive the load.\n"
+      "\n"
+      "With -c FILE: the head-room factor of that config, i.e. measured capacity per agent times\n"
+      "its agents, over what it asks for. Below 1 the client would be the bottleneck; take 2 or\n"
+      "more. Exit codes: 0 measured, 1 usage, 2 the config is wrong, 3 no null server or no\n"
+      "agents, 4 a run broke, 130 interrupted.");
+  app.add_option("--duration", o.duration_s, "seconds that all of it may take, about")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--agents", o.agents, "agent processes to start here")
+      ->check(CLI::Range(1U, 64U))
+      ->capture_default_str();
+  app.add_option("--workers", o.workers, "I/O threads of each agent; 0: as a run would choose")
+      ->check(CLI::Range(0U, 1024U))
+      ->capture_default_str();
+  app.add_option("--transport", o.transport, "auto, direct or multi")
+      ->check(CLI::IsMember({"auto", "direct", "multi"}))
+      ->capture_default_str();
+  app.add_option("-c,--config", o.config, "a config to compute the head-room factor for");
+  app.add_option("--tokens-per-second-per-stream", o.tokens_per_stream,
+                 "what the head-room factor assumes of the servers: output events of one stream")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+}
+
+base::Way way_of(const std::string& name) {
+  return name == "direct"  ? base::Way::kDirect
+         : name == "multi" ? base::Way::kMulti
+                           : base::Way::kAuto;
+}
+
+// What the command line leaves open is measured as the config would run it.
+void take_from(const spec::Config& config, Options& options) {
+  const spec::Distributed& distributed = config.distributed;
+  if (options.transport == "auto" && distributed.transport != base::Way::kAuto) {
+    options.transport = distributed.transport == base::Way::kDirect ? "direct" : "multi";
+  }
+  if (options.workers == 0) {
+    options.workers = static_cast<std::uint32_t>(distributed.workers);
+  }
+}
+
+// ---- head-room ---------------------------------------------------------------------------------
+
+struct Asked {
+  Expected expected;
+  std::uint32_t agents = 1;
+  std::string words;
+};
+
+Asked asked_by(const spec::Config& config, double tokens_per_stream) {
+  Asked asked;
+  const auto& pattern = config.settings.load_pattern;
+  const bool streaming = config.model_params.streaming == spec::Streaming::kOn;
+  conduct::RunInput input;
+  conduct::PhaseInput phase;
+  if (pattern.type == spec::Pattern::kConcurrency && pattern.target_concurrency) {
+    const auto streams = static_cast<double>(*pattern.target_concurrency);
+    phase.spec.concurrency = static_cast<std::uint32_t>(*pattern.target_concurrency);
+    asked.expected.streams = streams;
+    if (streaming) {
+      asked.expected.events_per_s = streams * tokens_per_stream;
+      asked.words = fmt::format("{:.0f} streams × {:g} events/s each", streams, tokens_per_stream);
+    } else {
+      asked.words = fmt::format(
+          "{:.0f} queries in flight; how many end per second is up to the servers", streams);
+    }
+  } else if (pattern.type == spec::Pattern::kPoisson && pattern.target_qps) {
+    asked.expected.requests_per_s = *pattern.target_qps;
+    asked.words = fmt::format("{:g} arrivals/s", *pattern.target_qps);
+    if (streaming) {
+      const auto tokens = static_cast<double>(config.model_params.max_new_tokens);
+      asked.expected.events_per_s = *pattern.target_qps * tokens;
+      asked.words += fmt::format(" × {:.0f} events at most (max_new_tokens)", tokens);
+    }
+  }
+  input.phases.push_back(std::move(phase));
+  asked.agents = host_settings(config, input, "").plan.agents_expected;
+  return asked;
+}
+
+void print_head_room(const Options& options, const spec::Config& config, const Calibration& done) {
+  const Asked asked = asked_by(config, options.tokens_per_stream);
+  const Measured measured{done.events().best, done.requests().best, done.streams().best,
+                          options.agents};
+  std::string out = fmt::format("Head-room of {}:\n", options.config);
+  const auto room = head_room(measured, asked.expected, asked.agents);
+  if (!room) {
+    out +=
+        "  none can be told: the whole data set at once asks for no rate; it goes as fast as\n"
+        "  client and servers do\n";
+  } else {
+    out += fmt::format(
+        "  factor {:.2f} ({})\n  asked: {}; capacity: what was measured per agent × {} agents\n"
+        "  assumed: all its agents are on hosts like this one, each with these cores to itself\n",
+        room->factor, room->by, asked.words, asked.agents);
+    if (spec::has_https_endpoint(config)) {
+      out += "  its endpoints are https: what TLS costs is not part of what was measured\n";
+    }
+    if (room->factor < 1) {
+      out += "  below 1: the client would be the bottleneck; add agents on further hosts\n";
+    }
+  }
+  std::fputs(out.c_str(), stdout);
+}
+
+ExitCode calibrate_in(const std::string& folder, const Options& options,
+                      const std::optional<spec::Config>& config) {
+  sys::StopSignals signals;  // before any thread
+  const base::SystemClock clock;
+  CalibrationRig rig;
+  rig.clock = &clock;
+  rig.signals = &signals;
+  rig.folder = folder;
+  rig.agents = options.agents;
+  rig.workers = options.workers;
+  rig.way = way_of(options.transport);
+  Calibration calibration(std::move(rig), options.duration_s);
+  const ExitCode code = calibration.run();
+  if (code != ExitCode::kOk) {
+    return code;
+  }
+  std::fputs(calibration.text().c_str(), stdout);
+  if (config) {
+    print_head_room(options, *config, calibration);
+  }
+  return code;
+}
+
+}  // namespace
+
+std::string calibrate_help() {
+  Options options;
+  CLI::App app("", "tutti calibrate");
+  describe(app, options);
+  return app.help();
+}
+
+ExitCode calibrate_command(const Words& words) {
+  Options options;
+  CLI::App app("", "tutti calibrate");
+  describe(app, options);
+  Words reversed(words.rbegin(), words.rend());  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& e) {
+    return usage_error(e.what(), "calibrate");
+  }
+  std::optional<spec::Config> config;
+  if (!options.config.empty()) {
+    auto reading = spec::read_config_file(options.config, spec::process_environment);
+    if (!reading) {
+      base::log_error("calibrate", "Config error:\n" + spec::to_text(reading.error().problems));
+      return ExitCode::kInput;
+    }
+    config = std::move(reading->config);
+    take_from(*config, options);
+  }
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("tutti-calibrate-{}", getpid());
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const ExitCode code = calibrate_in(folder, options, config);
+  std::filesystem::remove_all(folder, error);
+  return code;
+}
+
+}  // namespace tutti
