@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -141,7 +142,9 @@ void print_head_room(const Options& options, const spec::Config& config, const C
         "  factor {:.2f} ({})\n  asked: {}; capacity: what was measured per agent × {} agents\n"
         "  assumed: all its agents are on hosts like this one, each with these cores to itself\n",
         room->factor, room->by, asked.words, asked.agents);
-    if (spec::has_https_endpoint(config)) {
+    const auto& urls = config.endpoint_config.endpoints;
+    if (std::any_of(urls.begin(), urls.end(),
+                    [](const std::string& url) { return url.rfind("https:", 0) == 0; })) {
       out += "  its endpoints are https: what TLS costs is not part of what was measured\n";
     }
     if (room->factor < 1) {
