@@ -443,7 +443,7 @@ std::string result_summary_json(const Report& report) {
   out["itl"] = itl_json(report.timing.itl);
   out["ttft_from_sent"] = summary_series(report.timing.ttft_from_sent);
   out["connection_setup"] = {{"sent", report.timing.sent},
-                             {"opened", report.timing.opened},
+                             {"first_on_connection", report.timing.first_on_connection},
                              {"dns_us", setup_tail(report.timing.dns)},
                              {"tcp_us", setup_tail(report.timing.tcp)},
                              {"tls_us", setup_tail(report.timing.tls)}};

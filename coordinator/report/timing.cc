@@ -97,7 +97,7 @@ Timing take_timing(const RunFacts& facts, const ledger::Ledger& ledger, const Sn
     take(tcp, fact.connect_us);
     take(tls, fact.tls_us);
     out.sent += fact.sent_at.is_set() ? 1U : 0U;
-    out.opened += fact.sent_at.is_set() && !fact.connection_reused ? 1U : 0U;
+    out.first_on_connection += fact.sent_at.is_set() && !fact.connection_reused ? 1U : 0U;
     if (!facts.config.streaming || !has_first_chunk(fact)) {
       continue;
     }
@@ -136,8 +136,9 @@ void put_timing(std::string& out, const Timing& timing) {
         ms(ttft.median()), ms(ttft.percentiles[4]), ms(ttft.percentiles[1]),
         ms(stats::to_double(ttft.max)), ms(ttft.avg), ttft.count);
   }
-  out += fmt::format("  Queries sent on a connection opened for them: {} of {}\n", timing.opened,
-                     timing.sent);
+  out +=
+      fmt::format("  Queries that were the first on their connection: {} of {}{}\n",
+                  timing.first_on_connection, timing.sent, timing.tcp ? "; what set-up took:" : "");
   put_setup(out, "DNS", timing.dns);
   put_setup(out, "TCP", timing.tcp);
   put_setup(out, "TLS", timing.tls);

@@ -53,8 +53,8 @@ struct Timing {
   Itl itl;
   stats::SeriesStat ttft_from_sent;  // first token − sent: without waiting and connecting; ns
   std::uint64_t sent = 0;            // queries whose request went out …
-  std::uint64_t opened = 0;          // … on a connection opened for them
-  std::optional<SetupTail> dns;      // nothing: no query did it, or none took a microsecond
+  std::uint64_t first_on_connection = 0;  // … as the first on it: opened for them, or warm
+  std::optional<SetupTail> dns;           // nothing: no query did it, or none took a microsecond
   std::optional<SetupTail> tcp;
   std::optional<SetupTail> tls;
 };

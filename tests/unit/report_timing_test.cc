@@ -153,7 +153,7 @@ TEST(ReportTiming, TtftFromSentLeavesOutWhatCameBeforeAndSetUpIsToldByPart) {
   EXPECT_EQ(stats::to_double(timing.ttft_from_sent.max), 5.0 * kMs);
   EXPECT_EQ(stats::to_double(report.snapshot.ttft.min), 5.0 * kMs)
       << "the reference's is untouched";
-  EXPECT_EQ(timing.opened, 2U);
+  EXPECT_EQ(timing.first_on_connection, 2U);
   EXPECT_EQ(timing.sent, 4U);
   ASSERT_TRUE(timing.dns && timing.tcp && timing.tls);
   EXPECT_EQ(timing.dns->count, 1U);
@@ -163,11 +163,11 @@ TEST(ReportTiming, TtftFromSentLeavesOutWhatCameBeforeAndSetUpIsToldByPart) {
   EXPECT_EQ(timing.tcp->max_us, 2'100U);
   EXPECT_EQ(timing.tls->p50_us, 600U);
   const std::string text = report_text(report);
-  EXPECT_THAT(text, HasSubstr("Queries sent on a connection opened for them: 2 of 4"));
+  EXPECT_THAT(text, HasSubstr("the first on their connection: 2 of 4; what set-up took:"));
   EXPECT_THAT(text, HasSubstr("TCP: min 2.000 ms, p50 2.000 ms, p99 2.000 ms, max 2.100 ms, of 2"));
   const Json json = Json::parse(result_summary_json(report));
   EXPECT_EQ(json["ttft_from_sent"]["max"], 5 * kMs);
-  EXPECT_EQ(json["connection_setup"]["opened"], 2);
+  EXPECT_EQ(json["connection_setup"]["first_on_connection"], 2);
   EXPECT_EQ(json["connection_setup"]["tcp_us"]["count"], 2);
 }
 
