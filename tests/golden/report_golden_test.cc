@@ -48,7 +48,12 @@ TEST(ReportGolden, AnInterruptedPoissonRunThatLostAnAgent) {
   run.config.load_pattern = {"poisson", 100.0, std::nullopt, true};
   run.config.warmup = {};
   run.agents[1].lost_at = base::Instant{kStart + 1700 * kMs};
-  run.agents[0].health.cpu_busiest_thread = 0.91;
+  verdict::HealthRow busy;
+  busy.phase = 1;
+  busy.health.from = base::Instant{kStart + 300 * kMs - kOffset[0]};  // the agent's own clock
+  busy.health.to = busy.health.from + base::Duration::seconds(1);
+  busy.health.cpu_busiest_thread = 0.91;
+  run.agents[0].health_series.add(busy);
   const auto report = make_report(run, ledger, {});
   ASSERT_TRUE(report);
   expect_golden("report.interrupted.console.txt", console_text(*report));
