@@ -105,6 +105,7 @@ bool Calibration::search(const char* what, LoadSearch& search, Instant until, Lo
     if (!step(load_of(*load), result)) {
       return false;
     }
+    longest = std::max(longest, now() - began);
     if (was_disturbed(result.seen) && now() < until && !step(load_of(*load), result)) {
       return false;  // once may be an accident, so it had a second chance
     }
@@ -125,7 +126,6 @@ bool Calibration::search(const char* what, LoadSearch& search, Instant until, Lo
       break;
     }
     search.tell(why.empty(), result.seen.cpu_busiest / StepLimits{}.cpu_busiest_max);
-    longest = std::max(longest, now() - began);
   }
   out.best = search.best();
   if (!in_time && !out.above.empty()) {
@@ -233,7 +233,7 @@ ExitCode Calibration::run() {
   const auto share = [&](double of_duration) {
     return began + Duration::from_seconds(duration_s_ * of_duration);
   };
-  if (find_requests(share(0.3)) && find_events(share(0.6)) && find_streams(share(0.93))) {
+  if (find_requests(share(0.28)) && find_events(share(0.55)) && find_streams(share(0.95))) {
     compare_stamps();
   }
   server_.stop();
