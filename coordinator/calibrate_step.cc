@@ -175,7 +175,13 @@ void read_progress(const std::vector<conduct::ProgressSeen>& log, const Window& 
     const wire::Progress& began = notes.front()->progress;
     const std::uint64_t events =
         load.streaming ? last.output_tokens - began.output_tokens : last.done - began.done;
-    out.seen.achieved_per_s += seconds > 0 ? static_cast<double>(events) / seconds : 0;
+    if (seconds <= 0) {
+      continue;
+    }
+    out.seen.achieved_per_s += static_cast<double>(events) / seconds;
+    if (load.concurrency == 0) {
+      out.seen.offered_per_s += static_cast<double>(last.started - began.started) / seconds;
+    }
   }
   if (load.concurrency > 0) {
     out.seen.in_flight_share = in_flight / load.concurrency;

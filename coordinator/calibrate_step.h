@@ -32,7 +32,7 @@ struct StepLoad {
   // Arrivals at `per_s` (Poisson), or a concurrency held.
   double per_s = 0;
   std::uint32_t concurrency = 0;
-  double offered_per_s = 0;  // events, for StepSeen
+  double offered_per_s = 0;  // events of a concurrency; of arrivals it is what was started
   base::Duration settle{};   // before the window
   base::Duration window{};
   base::Duration drain{};  // the longest reply, with room

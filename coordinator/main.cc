@@ -20,12 +20,9 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"benchmark", &benchmark_command},
-    {"probe", &probe_command},
-    {"calibrate", &calibrate_command},
-    {"validate-yaml", &validate_yaml_command},
-    {"init", &init_command},
-    {"info", &info_command},
+    {"benchmark", &benchmark_command}, {"probe", &probe_command},
+    {"calibrate", &calibrate_command}, {"validate-yaml", &validate_yaml_command},
+    {"init", &init_command},           {"info", &info_command},
     {"eval", &eval_command},
     {"keys", &keys_command},
 };

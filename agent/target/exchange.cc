@@ -12,8 +12,8 @@
 namespace tutti::target {
 namespace {
 
-// curl keeps a read buffer per handle, 16 KB unless told. Events of a stream are far smaller; a large
-// document takes twice the reads.
+// curl keeps a read buffer per handle, 16 KB unless told. Events of a stream are far smaller; a
+// large document takes twice the reads.
 constexpr long kReadBufferBytes = 8192;
 // "[", 16 hex digits, "] ": what a salted prompt begins with.
 constexpr std::size_t kSaltTextBytes = 19;
