@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/target/chain.h"
+#include "agent/target/sources.h"
 #include "agent/target/warm_stock.h"
 #include "common/base/time.h"
 #include "common/sys/fd.h"
@@ -28,6 +29,7 @@ struct Connection {
   base::Instant since{};       // connecting: begun; idle: last used
   std::uint32_t watched = 0;   // what epoll has
   std::uint16_t frontend = 0;
+  std::uint16_t source = kNoSource;
   State state = State::kBusy;
   bool was_open = false;  // stood before its present call came
   Connection* older = nullptr;
@@ -36,13 +38,13 @@ struct Connection {
 
 class ConnectionPool {
  public:
-  ConnectionPool(std::size_t frontends, sys::Poller& poller);
+  ConnectionPool(std::size_t frontends, sys::Poller& poller, Sources& sources);
 
   Connection* find(int fd) const;
   std::size_t open() const { return open_; }
 
-  // A connected socket from elsewhere, or null with errno in `os_error`.
-  Connection* adopt(sys::Fd fd, std::uint16_t frontend, int& os_error);
+  // A connected socket of the stock, or null with errno in `os_error`.
+  Connection* adopt(StockedSocket socket, std::uint16_t frontend, int& os_error);
   // Connects without waiting. The state says whether it stands already.
   Connection* connect(const SocketAddress& address, std::uint16_t frontend, base::Instant now,
                       int& os_error);
@@ -63,10 +65,12 @@ class ConnectionPool {
   void close(Connection& connection);
 
  private:
-  Connection* place(sys::Fd fd, std::uint16_t frontend, Connection::State state, int& os_error);
+  Connection* place(StockedSocket socket, std::uint16_t frontend, Connection::State state,
+                    int& os_error);
   Chain<Connection>& chain_of(const Connection& connection);
 
   sys::Poller& poller_;
+  Sources& sources_;
   std::deque<Connection> all_;
   std::vector<Connection*> spare_;
   std::vector<Connection*> by_fd_;

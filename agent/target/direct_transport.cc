@@ -56,10 +56,6 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || 
 // The peer has gone; what it said before may still lie in the socket.
 bool peer_gone(int error) { return error == EPIPE || error == ECONNRESET; }
 
-std::uint32_t whole_us(base::Duration time) {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(time.ns / 1000, 1, UINT32_MAX));
-}
-
 }  // namespace
 
 DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
@@ -70,12 +66,15 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
       gauges_(gauges),
       probe_sink_(*this),
       prober_(prober_config(config_), poller, clock, probe_sink_, gauges),
-      pool_(config_.frontends.size(), poller),
-      stock_(config_.frontends.size(), poller),
+      sources_(config_.sources, config_.frontends.size(), config_.global_worker),
+      pacer_(config_.connect_rate_max),
+      pool_(config_.frontends.size(), poller, sources_),
+      stock_(config_.frontends.size(), poller, sources_),
       stamp_switch_(stamp_switch()),
       capacity_(capacity_of(config_)),
       kept_max_(config_.connections_max > 0 ? config_.connections_max : capacity_ * kKeptPerSlot),
       slots_(capacity_),
+      waiting_to_connect_(config_.frontends.size()),
       buffer_(kReadBytes) {
   into_ = {buffer_.data(), buffer_.size()};
   message_.msg_iov = &into_;
@@ -124,10 +123,12 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
     call.record().connection_reused = true;
   } else {
     const SocketAddress& address = shared_.heads[frontend].address;
-    sys::Fd fd(
-        stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage), address.length));
+    StockedSocket stocked =
+        stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
     int os_error = 0;
-    connection = fd.is_open() ? pool_.adopt(std::move(fd), frontend, os_error) : nullptr;
+    if (stocked.fd.is_open()) {
+      connection = pool_.adopt(std::move(stocked), frontend, os_error);
+    }
   }
   if (connection == nullptr) {
     connect(call, now);
@@ -136,53 +137,6 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
   connection->was_open = true;
   bind(call, *connection);
   send(*connection);
-}
-
-void DirectTransport::connect(DirectCall& call, base::Instant now) {
-  const SocketAddress& address = shared_.heads[call.frontend()].address;
-  if (!address.is_set()) {
-    call.waits_for_name = true;
-    waiting_for_name_.push_back(&call);
-    probe();
-    return;
-  }
-  if (config_.connections_max > 0) {
-    while (open_connections() >= config_.connections_max &&
-           (pool_.drop_idle() || stock_.drop_one())) {
-    }
-  }
-  CurlFacts facts;  // the same words as the other transport's
-  facts.code = CURLE_COULDNT_CONNECT;
-  facts.frontend = config_.frontends[call.frontend()].label;
-  Connection* connection = pool_.connect(address, call.frontend(), now, facts.os_error);
-  if (connection == nullptr) {
-    end_soon(call, EndKind::kConnect, end_detail_of(facts));
-    return;
-  }
-  bind(call, *connection);
-  if (connection->state == Connection::State::kBusy) {
-    call.record().connect_us = whole_us(clock_.mono() - now);
-    send(*connection);
-  }
-}
-
-void DirectTransport::finish_connect(Connection& connection) {
-  DirectCall& call = *connection.call;
-  CurlFacts facts;
-  facts.code = CURLE_COULDNT_CONNECT;
-  facts.frontend = config_.frontends[call.frontend()].label;
-  facts.os_error = pool_.finish_connect(connection);
-  if (facts.os_error == EINPROGRESS) {
-    return;
-  }
-  if (facts.os_error == ETIMEDOUT) {  // the kernel gave up before we did
-    end_soon(call, EndKind::kConnectTimeout, end_detail_of(facts));
-  } else if (facts.os_error != 0) {
-    end_soon(call, EndKind::kConnect, end_detail_of(facts));
-  } else {
-    call.record().connect_us = whole_us(clock_.mono() - connection.since);
-    send(connection);
-  }
 }
 
 // ---- the request out
@@ -367,6 +321,11 @@ void DirectTransport::forget_waiting(DirectCall& call) {
   if (call.waits_for_name) {
     std::erase(waiting_for_name_, &call);
   }
+  if (call.wait.on) {
+    waiting_to_connect_[call.frontend()].remove(call.wait);
+    call.wait.on = false;
+    --waiting_count_;
+  }
 }
 
 void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
@@ -375,6 +334,9 @@ void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std:
   if (call.connection != nullptr) {
     if (keeps_connection) {
       pool_.keep(*call.connection, at);
+      if (waiting_count_ > 0) {
+        give_to_waiting(call.frontend(), at);
+      }
       while (pool_.open() > kept_max_ && pool_.drop_idle()) {
       }
     } else {
@@ -429,6 +391,9 @@ void DirectTransport::cancel_all(std::string_view reason) {
 void DirectTransport::on_wake(base::Instant now) {
   deliver_ended();
   expire(now);
+  if (waiting_count_ > 0) {
+    go_on_connecting(now);
+  }
   if (probing_ && prober_.next_wake() <= now) {
     prober_.on_wake(now);
   }
@@ -444,6 +409,9 @@ base::Instant DirectTransport::next_wake() const {
   base::Instant next = stock_.next_wake();
   if (probing_) {
     next = std::min(next, prober_.next_wake());
+  }
+  if (waiting_count_ > 0) {
+    next = std::min(next, pacer_.next_at());
   }
   const base::Duration connecting = config_.target->connect_timeout;
   if (connecting.ns > 0 && pool_.oldest_connecting() != nullptr) {

@@ -7,8 +7,10 @@
 // instant of the read, which is counted. The difference of the two goes to the read-lag gauge.
 // Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query.
 // TLS: a worker with any https frontend uses MultiTransport for all (make_transport decides).
-// A query is sent again, once and on a fresh connection, only when a connection that stood before
-// took not one byte of it; whatever else fails is a failure. Owned by one worker thread.
+// With connect_rate_max a query that would open a connection waits for its turn, and takes one that
+// falls idle meanwhile. A query is sent again, once and on a fresh connection, only when a
+// connection that stood before took not one byte of it; whatever else fails is a failure. Owned by
+// one worker thread.
 
 #include <sys/socket.h>
 
@@ -22,9 +24,11 @@
 #include <utility>
 #include <vector>
 
+#include "agent/target/connect_pacer.h"
 #include "agent/target/connection_pool.h"
 #include "agent/target/direct_call.h"
 #include "agent/target/multi_transport.h"
+#include "agent/target/sources.h"
 #include "agent/target/stamp_map.h"
 #include "agent/target/transport.h"
 #include "agent/target/warm_stock.h"
@@ -65,6 +69,10 @@ class DirectTransport final : public Transport {
 
   void attach(DirectCall& call, base::Instant now);
   void connect(DirectCall& call, base::Instant now);
+  void connect_now(DirectCall& call, const SocketAddress& address, base::Instant now);
+  void wait_to_connect(DirectCall& call);
+  void go_on_connecting(base::Instant now);
+  void give_to_waiting(std::uint16_t frontend, base::Instant now);
   void bind(DirectCall& call, Connection& connection);
   void finish_connect(Connection& connection);
   void send(Connection& connection);
@@ -92,6 +100,8 @@ class DirectTransport final : public Transport {
   DirectShared shared_;
   ProbeSink probe_sink_;
   MultiTransport prober_;
+  Sources sources_;
+  ConnectPacer pacer_;
   ConnectionPool pool_;
   WarmStock stock_;
   StampMap stamps_;
@@ -105,6 +115,8 @@ class DirectTransport final : public Transport {
   std::vector<DirectCall*> ended_;         // over, not yet delivered
   std::vector<DirectCall*> ended_before_;  // the ones being delivered
   std::vector<DirectCall*> waiting_for_name_;
+  std::vector<Chain<ConnectWait<DirectCall>>> waiting_to_connect_;  // by frontend
+  std::size_t waiting_count_ = 0;
   std::vector<char> buffer_;  // of every read
   iovec into_{};              // all of it
   msghdr message_{};

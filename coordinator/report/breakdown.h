@@ -35,6 +35,10 @@ struct Part {
   std::optional<Tail> latency;
   std::optional<Tail> issue_lag;  // issued − due
   std::optional<Tail> send_lag;   // sent − issued: waiting for a connection, and connecting
+  // Ends of failed queries and of successful ones, on the coordinator's clock; unset: none.
+  base::Instant first_failure_at{};
+  base::Instant last_failure_at{};
+  base::Instant last_success_at{};
 };
 
 struct FailureKind {

@@ -1,0 +1,113 @@
+// DirectTransport's connecting: now, or in line when connect_rate_max bounds it.
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/target/curl_end.h"
+#include "agent/target/direct_transport.h"
+
+namespace tutti::target {
+namespace {
+
+std::uint32_t whole_us(base::Duration time) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(time.ns / 1000, 1, UINT32_MAX));
+}
+
+}  // namespace
+
+void DirectTransport::connect(DirectCall& call, base::Instant now) {
+  const SocketAddress& address = shared_.heads[call.frontend()].address;
+  if (!address.is_set()) {
+    call.waits_for_name = true;
+    waiting_for_name_.push_back(&call);
+    probe();
+  } else if (pacer_.open(now)) {
+    connect_now(call, address, now);
+  } else {
+    wait_to_connect(call);
+  }
+}
+
+void DirectTransport::connect_now(DirectCall& call, const SocketAddress& address,
+                                  base::Instant now) {
+  pacer_.charge(now);
+  if (config_.connections_max > 0) {
+    while (open_connections() >= config_.connections_max &&
+           (pool_.drop_idle() || stock_.drop_one())) {
+    }
+  }
+  CurlFacts facts;  // the same words as the other transport's
+  facts.code = CURLE_COULDNT_CONNECT;
+  facts.frontend = config_.frontends[call.frontend()].label;
+  Connection* connection = pool_.connect(address, call.frontend(), now, facts.os_error);
+  if (connection == nullptr) {
+    end_soon(call, EndKind::kConnect, end_detail_of(facts));
+    return;
+  }
+  bind(call, *connection);
+  if (connection->state == Connection::State::kBusy) {
+    call.record().connect_us = whole_us(clock_.mono() - now);
+    send(*connection);
+  }
+}
+
+void DirectTransport::finish_connect(Connection& connection) {
+  DirectCall& call = *connection.call;
+  CurlFacts facts;
+  facts.code = CURLE_COULDNT_CONNECT;
+  facts.frontend = config_.frontends[call.frontend()].label;
+  facts.os_error = pool_.finish_connect(connection);
+  if (facts.os_error == EINPROGRESS) {
+    return;
+  }
+  if (facts.os_error == ETIMEDOUT) {  // the kernel gave up before we did
+    end_soon(call, EndKind::kConnectTimeout, end_detail_of(facts));
+  } else if (facts.os_error != 0) {
+    end_soon(call, EndKind::kConnect, end_detail_of(facts));
+  } else {
+    call.record().connect_us = whole_us(clock_.mono() - connection.since);
+    send(connection);
+  }
+}
+
+void DirectTransport::wait_to_connect(DirectCall& call) {
+  waiting_to_connect_[call.frontend()].add(call.wait);
+  call.wait.on = true;
+  ++waiting_count_;
+}
+
+// A connection to `frontend` has just fallen idle: the longest waiting query goes first.
+void DirectTransport::give_to_waiting(std::uint16_t frontend, base::Instant now) {
+  const auto* first = waiting_to_connect_[frontend].oldest();
+  if (first == nullptr || first->call->record().resent) {
+    return;  // what is sent again goes on a fresh connection
+  }
+  Connection* connection = pool_.take_idle(frontend, now, config_.target->idle_connection_max);
+  if (connection == nullptr) {
+    return;
+  }
+  DirectCall& call = *first->call;
+  forget_waiting(call);
+  call.record().connection_reused = true;
+  bind(call, *connection);
+  send(*connection);
+}
+
+// Opens what the pacer allows, the longest waiting query first.
+void DirectTransport::go_on_connecting(base::Instant now) {
+  while (waiting_count_ > 0 && pacer_.open(now)) {
+    DirectCall* first = nullptr;
+    for (const auto& line : waiting_to_connect_) {
+      if (line.oldest() != nullptr &&
+          (first == nullptr || line.oldest()->call->started_at() < first->started_at())) {
+        first = line.oldest()->call;
+      }
+    }
+    forget_waiting(*first);
+    connect_now(*first, shared_.heads[first->frontend()].address, now);
+  }
+}
+
+}  // namespace tutti::target
