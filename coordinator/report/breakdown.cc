@@ -37,7 +37,7 @@ struct Gathering {
 
   void add(const ledger::Fact& fact, base::Instant done_at) {
     ++part.completed;
-    note_end(fact.ok(), done_at);
+    note_end(fact, done_at);
     part.failed += fact.ok() ? 0U : 1U;
     part.connections_opened += fact.sent_at.is_set() && !fact.connection_reused ? 1U : 0U;
     if (fact.ok() && fact.completion_tokens > 0) {
@@ -55,8 +55,12 @@ struct Gathering {
     }
   }
 
-  void note_end(bool ok, base::Instant at) {
-    if (ok) {
+  void note_end(const ledger::Fact& fact, base::Instant at) {
+    if (fact.failure == wire::Failure::kCancelled) {
+      ++part.cancelled;
+      return;
+    }
+    if (fact.ok()) {
       part.last_success_at = std::max(part.last_success_at, at);
       return;
     }

@@ -35,7 +35,8 @@ struct Part {
   std::optional<Tail> latency;
   std::optional<Tail> issue_lag;  // issued − due
   std::optional<Tail> send_lag;   // sent − issued: waiting for a connection, and connecting
-  // Ends of failed queries and of successful ones, on the coordinator's clock; unset: none.
+  std::uint64_t cancelled = 0;    // of the failed: by the run's end, so nobody's fault
+  // Ends of the other failures and of successes, on the coordinator's clock; unset: none.
   base::Instant first_failure_at{};
   base::Instant last_failure_at{};
   base::Instant last_success_at{};

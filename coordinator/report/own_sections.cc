@@ -25,7 +25,8 @@ std::string us_pair(const std::optional<Tail>& tail) {
 // Names a frontend that failed, and when; times are of the run.
 void put_trouble(std::string& out, const Report& report, std::size_t i) {
   const Part& part = report.breakdown.frontends[i];
-  if (part.failed == 0) {
+  const std::uint64_t failed = part.failed - part.cancelled;
+  if (failed == 0) {
     return;
   }
   const auto since_start = [&](base::Instant at) {
@@ -33,7 +34,7 @@ void put_trouble(std::string& out, const Report& report, std::size_t i) {
   };
   const auto& urls = report.facts.config.endpoints;
   out += fmt::format("  {} FAILED {} of {}: first at {:.3f} s, last at {:.3f} s",
-                     i < urls.size() ? urls[i] : "(not configured)", part.failed, part.completed,
+                     i < urls.size() ? urls[i] : "(not configured)", failed, part.completed,
                      since_start(part.first_failure_at), since_start(part.last_failure_at));
   if (!part.last_success_at.is_set()) {
     out += "; it never succeeded\n";
