@@ -33,7 +33,7 @@ void put_trouble(std::string& out, const Report& report, std::size_t i) {
     return (at - report.facts.started_at).to_seconds();
   };
   const auto& urls = report.facts.config.endpoints;
-  out += fmt::format("  {} FAILED {} of {}: first at {:.3f} s, last at {:.3f} s",
+  out += fmt::format("  {}: {} of {} failed, the first at {:.3f} s, the last at {:.3f} s",
                      i < urls.size() ? urls[i] : "(not configured)", failed, part.completed,
                      since_start(part.first_failure_at), since_start(part.last_failure_at));
   if (!part.last_success_at.is_set()) {
