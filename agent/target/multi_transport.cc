@@ -321,7 +321,7 @@ void MultiTransport::release(Exchange& exchange) {
   (exchange.older != nullptr ? exchange.older->newer : oldest_) = exchange.newer;
   (exchange.newer != nullptr ? exchange.newer->older : newest_) = exchange.older;
   free_slots_.push_back(exchange.slot);
-  if (shard.waiting.size() > 0) {
+  if (shard.waiting.size() > 0 && !cancelling_) {
     give_to_waiting(shard);
   }
 }
@@ -370,9 +370,11 @@ void MultiTransport::cancel_all(std::string_view reason) {
       deliver(shard);
     }
   }
+  cancelling_ = true;  // nobody in the line is let in on the way
   for (std::size_t left = in_flight_; left > 0 && oldest_ != nullptr; --left) {
     end(*oldest_, clock_.mono(), EndKind::kCancelled, reason);
   }
+  cancelling_ = false;
 }
 
 void MultiTransport::on_wake(base::Instant now) {

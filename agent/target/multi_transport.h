@@ -139,6 +139,7 @@ class MultiTransport final : public Transport, private SocketSource {
   Sources sources_;
   ConnectPacer pacer_;
   std::size_t waiting_count_ = 0;
+  bool cancelling_ = false;
   WarmStock stock_;
   enum class Warming : std::uint8_t { kNo, kProbing, kOpening } warming_ = Warming::kNo;
 };
