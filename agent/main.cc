@@ -47,6 +47,10 @@ void describe(CLI::App& app, session::AgentSettings& settings, bool& debug) {
   app.add_option("--workers", settings.workers, "I/O threads; each drives its share of the streams")
       ->check(CLI::Range(1U, kWorkersMax))
       ->capture_default_str();
+  app.add_option("--source-address", settings.source_addresses,
+                 "addresses of this host that connections to frontends come from, spread evenly, "
+                 "separated by commas; instead of the run's distributed.source_addresses")
+      ->delimiter(',');
   app.add_option("--cache-dir", settings.cache_folder,
                  "where body sets are kept between runs, by content hash")
       ->capture_default_str();

@@ -192,6 +192,7 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
   facts.phases = outcome.phases;
   facts.agents = outcome.agents;
+  facts.budget = outcome.budget;
   return facts;
 }
 

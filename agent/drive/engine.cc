@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "agent/drive/engine_inside.h"
+#include "agent/target/frontend_picker.h"
 #include "agent/target/http_start.h"
+#include "agent/target/sources.h"
 #include "common/base/check.h"
 #include "common/sys/limits.h"
 #include "common/sys/process.h"
@@ -18,6 +21,16 @@ constexpr std::uint32_t kConnectRateDefault = 1500;  // per second: what one cor
 constexpr std::uint32_t kConnectingMax = 128;        // per worker, as the reference client
 constexpr std::uint32_t kPhaseMax = 0xFFFF;
 constexpr std::uint64_t kFilesPerWorker = 5;  // epoll, timer, bell, stamps, one connection
+
+// A worker makes a round of so many entries; the coordinator sends weights in lowest terms.
+constexpr std::uint64_t kWeightSumMax = 100'000;
+
+bool weights_fit(const wire::TargetSpec& target) {
+  const auto& weights = target.weights;
+  const auto sum = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
+  return target.balance != base::Balance::kWeighted ||
+         (weights.size() == target.urls.size() && sum > 0 && sum <= kWeightSumMax);
+}
 
 std::string problems_of(const EngineConfig& config) {
   std::vector<std::string> found;
@@ -35,6 +48,8 @@ std::string problems_of(const EngineConfig& config) {
   need(config.target.connect_timeout.ns >= 0, "connect timeout is negative; 0 means none");
   need(config.target.request_timeout.ns >= 0, "request timeout is negative; 0 means none");
   need(config.target.idle_connection_max.ns >= 0, "idle connection age is negative; 0 means none");
+  need(weights_fit(config.target),
+       "balance weighted needs one weight per frontend, 1 to 100000 in all");
   return fmt::format("{}", fmt::join(found, "; "));
 }
 
@@ -158,6 +173,10 @@ std::unique_ptr<target::WarmPlan> Engine::Inside::warm_plan(std::size_t worker) 
   plan->connections.assign(count, 0);
   if (target.balance == base::Balance::kPinned) {
     plan->connections[(config.first_global_worker + worker) % count] = mine;
+  } else if (target.balance == base::Balance::kWeighted) {
+    const std::uint64_t first = std::uint64_t{config.first_global_worker + worker} * mine;
+    plan->connections =
+        tutti::target::dealt(tutti::target::weighted_round(target.weights), count, first, mine);
   } else {
     for (std::size_t f = 0; f < count; ++f) {
       // Rotated, so that the remainders of many workers do not all fall on the first frontend.
@@ -202,6 +221,10 @@ base::Result<std::unique_ptr<Engine>> Engine::start(EngineConfig config, const b
   if (!frontends) {
     problems += (problems.empty() ? "" : "; ") + frontends.error().message;
   }
+  const auto sources = target::parse_sources(config.target.source_addresses);
+  if (!sources) {
+    problems += (problems.empty() ? "" : "; ") + sources.error().message;
+  }
   if (!problems.empty()) {
     return base::fail(base::ExitCode::kSetup, "engine: " + problems);
   }
@@ -230,8 +253,12 @@ base::Result<std::unique_ptr<Engine>> Engine::start(EngineConfig config, const b
     worker.transport.slots = share_of(kept.slots, count, i);
     worker.transport.connections_max = share_of(kept.target.connections_max, count, i);
     worker.transport.worker = static_cast<std::uint16_t>(i);
-    worker.balance = kept.target.balance;
-    worker.global_number = kept.first_global_worker + i;
+    worker.transport.global_worker = kept.first_global_worker + i;
+    worker.transport.sources = *sources;
+    if (kept.target.connect_rate_max > 0) {
+      worker.transport.connect_rate_max =
+          std::max(share_of(kept.target.connect_rate_max, count, i), 1U);
+    }
     worker.queue_max = (kept.queue_max + count - 1) / count;
     worker.record_ring = kept.record_ring;
     inside->workers.push_back(std::make_unique<Worker>(std::move(worker), clock, inside->bell));

@@ -39,7 +39,8 @@ Worker::Worker(WorkerConfig config, const base::Clock& clock, SessionBell& sessi
       gauges_(config_.transport.frontends.size()),
       poller_(kEventsPerTurn),
       transport_(target::make_transport(config_.transport, poller_, clock_, *this, gauges_.live)),
-      picker_(config_.balance, config_.transport.frontends.size(), config_.global_number) {
+      picker_(target::pick_rules(*config_.transport.target, config_.transport.frontends),
+              config_.transport.frontends.size(), config_.transport.global_worker) {
   TUTTI_CHECK(poller_.add(bell_.fd(), sys::kReadable));
   TUTTI_CHECK(poller_.add(timer_.fd(), sys::kReadable));
 }
@@ -191,6 +192,7 @@ void Worker::arm(const Order& order) {
   pacing_ = order.pacing;
   slots_ = order.slots;
   start_at_ = order.start_at;
+  picker_.arm(order.pacing, order.slots);
   free_since_.clear();
   for (std::size_t i = issued_; i < slots_; ++i) {
     free_since_.push(start_at_);
@@ -338,7 +340,7 @@ void Worker::send_waiting() {
 
 void Worker::send(const target::Query& query) {
   target::Query chosen = query;
-  chosen.frontend = picker_.pick(query.command.seq);
+  chosen.frontend = picker_.pick(query.command.seq, query.command.sample);
   picker_.started(chosen.frontend);
   gauges_.frontends[chosen.frontend].started.add();
   gauges_.settled.add();
@@ -378,6 +380,9 @@ void Worker::end_unsent(const target::Query& query, wire::Failure failure, std::
 
 void Worker::on_done(std::unique_ptr<wire::Record>& record) {
   picker_.ended(record->frontend);
+  if (record->outcome != wire::Outcome::kCancelled) {
+    picker_.judged(record->frontend, record->outcome == wire::Outcome::kOk);
+  }
   FrontendCounts& frontend = gauges_.frontends[record->frontend];
   frontend.done.add();
   frontend.failed.add(record->outcome == wire::Outcome::kOk ? 0 : 1);

@@ -19,7 +19,7 @@
 #include "agent/drive/fifo.h"
 #include "agent/drive/gauges.h"
 #include "agent/record/recorder.h"
-#include "agent/target/frontend.h"
+#include "agent/target/frontend_picker.h"
 #include "agent/target/transport.h"
 #include "common/base/ring.h"
 #include "common/base/time.h"
@@ -75,8 +75,6 @@ class SessionBell {
 
 struct WorkerConfig {
   target::TransportConfig transport{};
-  base::Balance balance = base::Balance::kLeastInFlight;
-  std::uint32_t global_number = 0;
   std::size_t queue_max = 1;
   std::size_t record_ring = 1;
 };

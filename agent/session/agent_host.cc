@@ -14,8 +14,10 @@
 #include "agent/session/agent_machine.h"
 #include "agent/session/coordinator_link.h"
 #include "agent/session/session_meter.h"
+#include "agent/target/sources.h"
 #include "common/base/log.h"
 #include "common/data/body_transfer.h"
+#include "common/sys/address.h"
 #include "common/sys/limits.h"
 #include "common/sys/process.h"
 
@@ -37,6 +39,9 @@ wire::Hello hello_of(const AgentSettings& settings) {
   hello.workers = settings.workers;
   hello.fd_limit = sys::open_files_limit().soft;
   hello.ephemeral_ports = sys::ephemeral_ports();
+  hello.source_addresses = settings.source_addresses;
+  hello.own_addresses = sys::own_addresses();
+  hello.memory_bytes = sys::available_memory();
   return hello;
 }
 
@@ -387,6 +392,10 @@ base::Result<wire::SocketOptions> socket_options(const AgentSettings& settings) 
 base::ExitCode serve(const AgentSettings& settings, const base::Clock& clock,
                      sys::StopSignals& signals) {
   sys::raise_open_files_limit();
+  if (const auto sources = target::parse_sources(settings.source_addresses); !sources) {
+    base::log_error("session", sources.error().message);
+    return sources.error().code;
+  }
   const auto options = socket_options(settings);
   if (!options) {
     base::log_error("session", options.error().message);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/base/time.h"
@@ -19,6 +20,7 @@ struct AgentSettings {
   std::optional<std::string> listen;   // … or bind here and wait to be dialled
   std::string name;
   std::uint32_t workers = 1;
+  std::vector<std::string> source_addresses;  // instead of the run's; checked by serve()
   std::string cache_folder;
   std::string spool_folder;
   std::string keys_file;         // our key pair; with it …

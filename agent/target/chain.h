@@ -34,4 +34,14 @@ class Chain {
   std::size_t size_ = 0;
 };
 
+// A call's place in the line of those that may not open a connection yet.
+template <class Call>
+struct ConnectWait {
+  explicit ConnectWait(Call* of) : call(of) {}
+  Call* call;
+  bool on = false;  // in the line
+  ConnectWait* older = nullptr;
+  ConnectWait* newer = nullptr;
+};
+
 }  // namespace tutti::target

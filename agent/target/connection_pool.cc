@@ -29,8 +29,8 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
-ConnectionPool::ConnectionPool(std::size_t frontends, sys::Poller& poller)
-    : poller_(poller), idle_(frontends) {}
+ConnectionPool::ConnectionPool(std::size_t frontends, sys::Poller& poller, Sources& sources)
+    : poller_(poller), sources_(sources), idle_(frontends) {}
 
 // Nothing to read and no end: neither byte nor FIN nor error has come. Of TLS: no byte that would
 // be part of a reply; what else came is taken in and answered.
@@ -72,16 +72,17 @@ Connection* ConnectionPool::find(int fd) const {
   return index < by_fd_.size() ? by_fd_[index] : nullptr;
 }
 
-Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection::State state,
-                                  int& os_error) {
+Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
+                                  Connection::State state, int& os_error) {
   const std::uint32_t events =
       sys::kHalfClosed |
       (state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable);
-  if (!poller_.add(fd.get(), events)) {
+  if (!poller_.add(socket.fd.get(), events)) {
     os_error = errno;
+    sources_.closed(frontend, socket.source);
     return nullptr;
   }
-  const auto index = static_cast<std::size_t>(fd.get());
+  const auto index = static_cast<std::size_t>(socket.fd.get());
   if (index >= by_fd_.size()) {
     by_fd_.resize(std::max(index + 1, by_fd_.size() * 2), nullptr);
   }
@@ -91,7 +92,8 @@ Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection
   Connection& connection = *spare_.back();
   spare_.pop_back();
   by_fd_[index] = &connection;
-  connection.fd = std::move(fd);
+  connection.fd = std::move(socket.fd);
+  connection.source = socket.source;
   connection.call = nullptr;
   connection.read_at = {};
   connection.end_seen = false;
@@ -104,28 +106,30 @@ Connection* ConnectionPool::place(sys::Fd fd, std::uint16_t frontend, Connection
   return &connection;
 }
 
-Connection* ConnectionPool::adopt(sys::Fd fd, std::uint16_t frontend, int& os_error) {
-  set_option(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS);
-  return place(std::move(fd), frontend, Connection::State::kBusy, os_error);
+Connection* ConnectionPool::adopt(StockedSocket socket, std::uint16_t frontend, int& os_error) {
+  set_option(socket.fd.get(), SOL_SOCKET, SO_TIMESTAMPNS);
+  return place(std::move(socket), frontend, Connection::State::kBusy, os_error);
 }
 
 Connection* ConnectionPool::connect(const SocketAddress& address, std::uint16_t frontend,
                                     base::Instant now, int& os_error) {
-  sys::Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.is_open()) {
-    os_error = errno;
+  StockedSocket fresh;
+  fresh.fd = sources_.open(address.storage.ss_family, frontend, fresh.source, os_error);
+  if (!fresh.fd.is_open()) {
     return nullptr;
   }
+  const sys::Fd& fd = fresh.fd;
   set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY);
   set_option(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS);
   const int rc =
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length);
   if (rc != 0 && errno != EINPROGRESS) {
     os_error = errno;
+    sources_.closed(frontend, fresh.source);
     return nullptr;
   }
   Connection* connection =
-      place(std::move(fd), frontend,
+      place(std::move(fresh), frontend,
             rc == 0 ? Connection::State::kBusy : Connection::State::kConnecting, os_error);
   if (connection != nullptr) {
     connection->since = now;
@@ -248,6 +252,7 @@ void ConnectionPool::close(Connection& connection) {
   }
   by_fd_[static_cast<std::size_t>(connection.fd.get())] = nullptr;
   connection.fd.close();  // leaves the epoll set by itself
+  sources_.closed(connection.frontend, connection.source);
   connection.call = nullptr;
   spare_.push_back(&connection);
   --open_;

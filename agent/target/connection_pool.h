@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/target/chain.h"
+#include "agent/target/sources.h"
 #include "agent/target/tls_session.h"
 #include "agent/target/warm_stock.h"
 #include "common/base/time.h"
@@ -34,6 +35,7 @@ struct Connection {
   base::Instant read_at{};       // last read; unset when the peer's end was seen to follow
   std::uint32_t watched = 0;     // what epoll has
   std::uint16_t frontend = 0;
+  std::uint16_t source = kNoSource;
   State state = State::kBusy;
   bool end_seen = false;  // epoll said that the peer sends no more than what is there
   bool was_open = false;  // stood before its present call came
@@ -44,13 +46,13 @@ struct Connection {
 
 class ConnectionPool {
  public:
-  ConnectionPool(std::size_t frontends, sys::Poller& poller);
+  ConnectionPool(std::size_t frontends, sys::Poller& poller, Sources& sources);
 
   Connection* find(int fd) const;
   std::size_t open() const { return open_; }
 
-  // A connected socket from elsewhere, or null with errno in `os_error`.
-  Connection* adopt(sys::Fd fd, std::uint16_t frontend, int& os_error);
+  // A connected socket of the stock, or null with errno in `os_error`.
+  Connection* adopt(StockedSocket socket, std::uint16_t frontend, int& os_error);
   // Connects without waiting. The state says whether it stands already.
   Connection* connect(const SocketAddress& address, std::uint16_t frontend, base::Instant now,
                       int& os_error);
@@ -79,11 +81,13 @@ class ConnectionPool {
   void close(Connection& connection);
 
  private:
-  Connection* place(sys::Fd fd, std::uint16_t frontend, Connection::State state, int& os_error);
+  Connection* place(StockedSocket socket, std::uint16_t frontend, Connection::State state,
+                    int& os_error);
   Chain<Connection>& chain_of(const Connection& connection);
   static bool quiet(Connection& connection);
 
   sys::Poller& poller_;
+  Sources& sources_;
   std::deque<Connection> all_;
   std::vector<Connection*> spare_;
   std::vector<Connection*> by_fd_;

@@ -68,6 +68,8 @@ std::string end_detail_of(const CurlFacts& facts) {
   std::string_view remedy;
   if (facts.os_error == EADDRNOTAVAIL) {
     remedy = "; no local port is free: fewer connections per frontend, or more source addresses";
+  } else if (facts.os_error == EPFNOSUPPORT) {
+    remedy = "; no source address is of its family, IPv4 or IPv6: add one, or leave all out";
   } else if (facts.os_error == EMFILE || facts.os_error == ENFILE) {
     remedy = "; the open-files limit is reached: raise it, or run more agents";
   }

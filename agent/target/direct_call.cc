@@ -52,6 +52,7 @@ void DirectCall::begin(const Query& query, base::Instant now) {
   connection = nullptr;
   send_error = 0;
   waits_for_name = false;
+  wait.on = false;
   ended = false;
   set_body(query);
   reader_.start();
@@ -74,7 +75,14 @@ void DirectCall::set_body(const Query& query) {
   const data::BodyRow row = shared_.config->bodies->row(query.command.sample);
   const bool salted = query.command.salted && row.splice >= 0;
   const std::size_t bytes = row.body.size() + (salted ? salt_text_.size() : 0);
-  char* const end = std::to_chars(length_text_.data(), length_text_.data() + 20, bytes).ptr;
+  char* end = length_text_.data();
+  if (!shared_.config->target->affinity_header.empty()) {
+    end = std::to_chars(end, end + 10, query.command.sample).ptr;
+    *end++ = '\r';
+    *end++ = '\n';
+    end = std::copy(kLengthName.begin(), kLengthName.end(), end);
+  }
+  end = std::to_chars(end, end + 20, bytes).ptr;
   std::memcpy(end, "\r\n\r\n", 4);
   const auto length_bytes = static_cast<std::size_t>(end + 4 - length_text_.data());
   const std::string& head = shared_.heads[query.frontend].text;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/target/chain.h"
 #include "agent/target/http_reader.h"
 #include "agent/target/reply.h"
 #include "agent/target/request_head.h"
@@ -74,7 +75,8 @@ class DirectCall {
   std::uint32_t slot = 0;
   int send_error = 0;           // sending stopped; the reply may still come
   bool waits_for_name = false;  // no address is known yet
-  bool ended = false;           // end_kind and end_detail wait to be delivered
+  ConnectWait<DirectCall> wait{this};
+  bool ended = false;  // end_kind and end_detail wait to be delivered
   EndKind end_kind = EndKind::kInternal;
   std::string end_detail;
 
@@ -94,7 +96,7 @@ class DirectCall {
   std::uint8_t part_ = 0;  // first one with something left
   std::uint8_t part_count_ = 0;
   std::array<iovec, 5> parts_{};        // head, length, body, salt, rest of the body
-  std::array<char, 24> length_text_{};  // digits and the blank line
+  std::array<char, 64> length_text_{};  // digits and the blank line; the affinity's digits before
   std::array<char, 19> salt_text_{};    // what a salted prompt begins with
 };
 

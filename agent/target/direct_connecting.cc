@@ -1,4 +1,5 @@
-// DirectTransport's way to a connection for a query: a kept one, one opened ahead, or a new one.
+// DirectTransport's way to a connection for a query: a kept one, one opened ahead, or a new one, now
+// or in line when connect_rate_max bounds it.
 
 #include <curl/curl.h>
 #include <sys/socket.h>
@@ -32,10 +33,12 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
     call.record().connection_reused = connection->was_used;
   } else {
     const SocketAddress& address = shared_.heads[frontend].address;
-    sys::Fd fd(
-        stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage), address.length));
+    StockedSocket stocked =
+        stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
     int os_error = 0;
-    connection = fd.is_open() ? pool_.adopt(std::move(fd), frontend, os_error) : nullptr;
+    if (stocked.fd.is_open()) {
+      connection = pool_.adopt(std::move(stocked), frontend, os_error);
+    }
   }
   if (connection == nullptr) {
     connect(call, now);
@@ -56,8 +59,16 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
     call.waits_for_name = true;
     waiting_for_name_.push_back(&call);
     probe();
-    return;
+  } else if (pacer_.open(now)) {
+    connect_now(call, address, now);
+  } else {
+    wait_to_connect(call);
   }
+}
+
+void DirectTransport::connect_now(DirectCall& call, const SocketAddress& address,
+                                  base::Instant now) {
+  pacer_.charge(now);
   if (config_.connections_max > 0) {
     while (open_connections() >= config_.connections_max &&
            (pool_.drop_idle() || stock_.drop_one())) {
@@ -113,6 +124,45 @@ void DirectTransport::finish_connect(Connection& connection) {
       pool_.stands(connection);
       send(connection);
     }
+  }
+}
+
+void DirectTransport::wait_to_connect(DirectCall& call) {
+  waiting_to_connect_[call.frontend()].add(call.wait);
+  call.wait.on = true;
+  ++waiting_count_;
+}
+
+// A connection to `frontend` has just fallen idle: the longest waiting query goes first.
+void DirectTransport::give_to_waiting(std::uint16_t frontend, base::Instant now) {
+  const auto* first = waiting_to_connect_[frontend].oldest();
+  if (first == nullptr || first->call->record().resent) {
+    return;  // what is sent again goes on a fresh connection
+  }
+  Connection* connection = pool_.take_idle(frontend, now, config_.target->idle_connection_max);
+  if (connection == nullptr) {
+    return;
+  }
+  DirectCall& call = *first->call;
+  forget_waiting(call);
+  call.record().connection_reused = connection->was_used;
+  connection->was_open = true;
+  bind(call, *connection);
+  send(*connection);
+}
+
+// Opens what the pacer allows, the longest waiting query first.
+void DirectTransport::go_on_connecting(base::Instant now) {
+  while (waiting_count_ > 0 && pacer_.open(now)) {
+    DirectCall* first = nullptr;
+    for (const auto& line : waiting_to_connect_) {
+      if (line.oldest() != nullptr &&
+          (first == nullptr || line.oldest()->call->started_at() < first->started_at())) {
+        first = line.oldest()->call;
+      }
+    }
+    forget_waiting(*first);
+    connect_now(*first, shared_.heads[first->frontend()].address, now);
   }
 }
 

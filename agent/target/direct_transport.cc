@@ -67,12 +67,15 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
       gauges_(gauges),
       probe_sink_(*this),
       prober_(prober_config(config_), poller, clock, probe_sink_, gauges),
-      pool_(config_.frontends.size(), poller),
-      stock_(config_.frontends.size(), poller),
+      sources_(config_.sources, config_.frontends.size(), config_.global_worker),
+      pacer_(config_.connect_rate_max),
+      pool_(config_.frontends.size(), poller, sources_),
+      stock_(config_.frontends.size(), poller, sources_),
       stamp_switch_(stamp_switch()),
       capacity_(capacity_of(config_)),
       kept_max_(config_.connections_max > 0 ? config_.connections_max : capacity_ * kKeptPerSlot),
       slots_(capacity_),
+      waiting_to_connect_(config_.frontends.size()),
       buffer_(kReadBytes) {
   into_ = {buffer_.data(), buffer_.size()};
   message_.msg_iov = &into_;
@@ -343,6 +346,11 @@ void DirectTransport::forget_waiting(DirectCall& call) {
   if (call.waits_for_name) {
     std::erase(waiting_for_name_, &call);
   }
+  if (call.wait.on) {
+    waiting_to_connect_[call.frontend()].remove(call.wait);
+    call.wait.on = false;
+    --waiting_count_;
+  }
 }
 
 void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
@@ -351,6 +359,9 @@ void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std:
   if (call.connection != nullptr) {
     if (keeps_connection) {
       pool_.keep(*call.connection, at);
+      if (waiting_count_ > 0) {
+        give_to_waiting(call.frontend(), at);
+      }
       while (pool_.open() > kept_max_ && pool_.drop_idle()) {
       }
     } else {
@@ -409,6 +420,9 @@ void DirectTransport::cancel_all(std::string_view reason) {
 void DirectTransport::on_wake(base::Instant now) {
   deliver_ended();
   expire(now);
+  if (waiting_count_ > 0) {
+    go_on_connecting(now);
+  }
   if (probing_ && prober_.next_wake() <= now) {
     prober_.on_wake(now);
   }
@@ -427,6 +441,9 @@ base::Instant DirectTransport::next_wake() const {
   }
   if (warmed_ && !stock_.opening()) {
     next = std::min(next, shaking_ahead_ == 0 ? base::Instant{1} : shaking_expires_at());
+  }
+  if (waiting_count_ > 0) {
+    next = std::min(next, pacer_.next_at());
   }
   const base::Duration connecting = config_.target->connect_timeout;
   if (connecting.ns > 0 && pool_.oldest_connecting() != nullptr) {

@@ -6,10 +6,11 @@
 // events of one read the same one; where the kernel gave none that can be used, the instant of the
 // read, which is counted. The difference of the two goes to the read-lag gauge. TLS lies between
 // the socket and the framing (TlsSession): the stamp is that of the read which completed a record.
-// Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query. A
-// query is sent again, once and on a fresh connection, only when a connection that stood before
-// took not one byte of it (of TLS: of its records); whatever else fails is one. Owned by one worker
-// thread.
+// Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query. With
+// connect_rate_max a query that would open a connection waits for its turn, and takes one that
+// falls idle meanwhile. A query is sent again, once and on a fresh connection, only when a
+// connection that stood before took not one byte of it (of TLS: of its records); whatever else
+// fails is one. Owned by one worker thread.
 
 #include <sys/socket.h>
 
@@ -23,9 +24,11 @@
 #include <utility>
 #include <vector>
 
+#include "agent/target/connect_pacer.h"
 #include "agent/target/connection_pool.h"
 #include "agent/target/direct_call.h"
 #include "agent/target/multi_transport.h"
+#include "agent/target/sources.h"
 #include "agent/target/stamp_map.h"
 #include "agent/target/tls_context.h"
 #include "agent/target/transport.h"
@@ -67,6 +70,10 @@ class DirectTransport final : public Transport {
 
   void attach(DirectCall& call, base::Instant now);
   void connect(DirectCall& call, base::Instant now);
+  void connect_now(DirectCall& call, const SocketAddress& address, base::Instant now);
+  void wait_to_connect(DirectCall& call);
+  void go_on_connecting(base::Instant now);
+  void give_to_waiting(std::uint16_t frontend, base::Instant now);
   void bind(DirectCall& call, Connection& connection);
   void finish_connect(Connection& connection);
   void note_shortage(int os_error);
@@ -111,6 +118,8 @@ class DirectTransport final : public Transport {
   ProbeSink probe_sink_;
   MultiTransport prober_;
   std::unique_ptr<TlsContext> tls_;  // null: no frontend is https. Outlives the pool
+  Sources sources_;
+  ConnectPacer pacer_;
   ConnectionPool pool_;
   WarmStock stock_;
   StampMap stamps_;
@@ -124,6 +133,8 @@ class DirectTransport final : public Transport {
   std::vector<DirectCall*> ended_;         // over, not yet delivered
   std::vector<DirectCall*> ended_before_;  // the ones being delivered
   std::vector<DirectCall*> waiting_for_name_;
+  std::vector<Chain<ConnectWait<DirectCall>>> waiting_to_connect_;  // by frontend
+  std::size_t waiting_count_ = 0;
   std::vector<char> buffer_;  // of every read
   iovec into_{};              // all of it
   msghdr message_{};

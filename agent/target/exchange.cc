@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <cstring>
 
 #include "common/base/check.h"
 
@@ -15,6 +16,7 @@ namespace {
 // curl keeps a read buffer per handle, 16 KB unless told. Events of a stream are far smaller; a
 // large document takes twice the reads.
 constexpr long kReadBufferBytes = 8192;
+constexpr std::size_t kSampleDigits = 10;  // of 32 bits
 // "[", 16 hex digits, "] ": what a salted prompt begins with.
 constexpr std::size_t kSaltTextBytes = 19;
 
@@ -87,8 +89,8 @@ curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* address) {
     exchange.resolve_began_at_ = {};
   }
   exchange.socket_connected_ = false;
-  return exchange.shared_.sockets->open_socket(*address, exchange.frontend(),
-                                               exchange.socket_connected_, exchange.os_error_);
+  return exchange.shared_.sockets->open_socket(*address, exchange, exchange.socket_connected_,
+                                               exchange.os_error_);
 }
 
 int on_socket_options(void* self, curl_socket_t, curlsocktype) {
@@ -106,6 +108,43 @@ int on_close(void* sockets, curl_socket_t fd) {
 }  // namespace
 
 // ---- configuration ---------------------------------------------------------------------------
+
+namespace {
+
+// A header as curl's list wants it: "Name: value", and "Name;" for an empty value.
+curl_slist* append_header(curl_slist* list, const wire::Header& header) {
+  const std::string line = header.value.empty() ? fmt::format("{};", header.name)
+                                                : fmt::format("{}: {}", header.name, header.value);
+  return curl_slist_append(list, line.c_str());
+}
+
+bool names(const wire::Header& header, const char* name) {
+  return header.name.size() == std::strlen(name) && curl_strequal(header.name.c_str(), name) != 0;
+}
+
+}  // namespace
+
+curl_slist* header_list(const wire::TargetSpec& target, curl_slist*& affinity) {
+  curl_slist* list = nullptr;
+  for (const auto& header : target.headers) {
+    list = append_header(list, header);
+  }
+  if (!target.affinity_header.empty()) {
+    const std::string room(kSampleDigits, '0');
+    list = append_header(list, {target.affinity_header, kAffinityValue + room});
+    affinity = list;
+    while (affinity->next != nullptr) {
+      affinity = affinity->next;
+    }
+  }
+  for (const char* name : {"Accept", "Content-Type", "Expect"}) {
+    if (std::none_of(target.headers.begin(), target.headers.end(),
+                     [name](const wire::Header& h) { return names(h, name); })) {
+      list = curl_slist_append(list, fmt::format("{}:", name).c_str());
+    }
+  }
+  return list;
+}
 
 void configure_handle(CURL* easy, const ExchangeShared& shared) {
   const wire::TargetSpec& target = *shared.config->target;
@@ -146,7 +185,11 @@ Exchange::Exchange(const ExchangeShared& shared)
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_POST, 1L);
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kReadBufferBytes);
-  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, shared_.headers);
+  if (!shared_.config->target->affinity_header.empty()) {
+    own_headers_ = header_list(*shared_.config->target, affinity_);
+  }
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER,
+                   own_headers_ != nullptr ? own_headers_ : shared_.headers);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_.data());
   curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_before_request);
   curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
@@ -163,7 +206,10 @@ Exchange::Exchange(const ExchangeShared& shared)
   content_type_.reserve(128);
 }
 
-Exchange::~Exchange() { curl_easy_cleanup(easy_); }
+Exchange::~Exchange() {
+  curl_easy_cleanup(easy_);
+  curl_slist_free_all(own_headers_);
+}
 
 Exchange* Exchange::of(CURL* easy) {
   void* self = nullptr;
@@ -196,6 +242,13 @@ void Exchange::set_body(const Query& query) {
   record_->bytes_up =
       static_cast<std::uint32_t>(shared_.config->frontends[query.frontend].head_bytes +
                                  (end - digits.data()) + static_cast<std::ptrdiff_t>(body.size()));
+  if (affinity_ != nullptr) {
+    char* const number = affinity_->data + shared_.config->target->affinity_header.size() +
+                         std::string_view(": ").size() + std::string_view(kAffinityValue).size();
+    char* const stop = std::to_chars(number, number + kSampleDigits, query.command.sample).ptr;
+    *stop = '\0';
+    record_->bytes_up += static_cast<std::uint32_t>(stop - number);
+  }
 }
 
 void Exchange::begin(const Query& query, base::Instant now) {
@@ -273,6 +326,9 @@ void Exchange::take_body(std::string_view bytes) {
 }
 
 void Exchange::fill_connection_facts() {
+  if (wait.on) {
+    return;  // curl was never asked; what it knows is of the query before
+  }
   long new_connections = 0;
   curl_easy_getinfo(easy_, CURLINFO_NUM_CONNECTS, &new_connections);
   record_->connection_reused = attempts_ > 0 && new_connections == 0;

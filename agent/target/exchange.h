@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/target/chain.h"
 #include "agent/target/curl_end.h"
 #include "agent/target/reply.h"
 #include "agent/target/transport.h"
@@ -26,7 +27,7 @@ class Exchange;
 // What opens and closes curl's sockets: the transport, which keeps its epoll set and warm stock.
 class SocketSource {
  public:
-  virtual curl_socket_t open_socket(const curl_sockaddr& address, std::uint16_t frontend,
+  virtual curl_socket_t open_socket(const curl_sockaddr& address, const Exchange& exchange,
                                     bool& connected, int& os_error) = 0;
   virtual void close_socket(curl_socket_t fd) = 0;
 
@@ -41,9 +42,13 @@ struct ExchangeShared {
   LiveGauges* gauges = nullptr;
   SocketSource* sockets = nullptr;
   CURLSH* share = nullptr;              // DNS answers and TLS sessions of this worker
-  const curl_slist* headers = nullptr;  // in wire order
+  const curl_slist* headers = nullptr;  // in wire order; without the affinity header
   std::string ca_file;                  // $SSL_CERT_FILE, empty: the system's
 };
+
+// The request's headers as curl wants them, and no others; with room for the affinity header's
+// number, whose line is then `affinity`.
+curl_slist* header_list(const wire::TargetSpec& target, curl_slist*& affinity);
 
 // Options that every handle of a transport has, probes included.
 void configure_handle(CURL* easy, const ExchangeShared& shared);
@@ -73,6 +78,7 @@ class Exchange {
   Exchange* older = nullptr;
   Exchange* newer = nullptr;
   std::uint32_t slot = 0;
+  ConnectWait<Exchange> wait{this};
 
  private:
   friend int on_before_request(void* self, char*, char*, int, int);
@@ -91,6 +97,8 @@ class Exchange {
   CURL* easy_;
   Reply reply_;
   std::unique_ptr<wire::Record> record_ = std::make_unique<wire::Record>();
+  curl_slist* own_headers_ = nullptr;  // with an affinity header only
+  curl_slist* affinity_ = nullptr;     // its line in them
   std::string salted_body_;
   std::string content_type_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};

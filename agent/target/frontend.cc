@@ -38,6 +38,9 @@ std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const st
     bytes += header.name.size() + 2 + header.value.size() + 2;
     bytes -= header.value.empty() ? 1U : 0U;
   }
+  if (!target.affinity_header.empty()) {
+    bytes += target.affinity_header.size() + 2 + std::strlen(kAffinityValue) + 2;
+  }
   return static_cast<std::uint32_t>(bytes + std::strlen("Content-Length: \r\n\r\n"));
 }
 
@@ -127,37 +130,16 @@ base::Result<std::vector<Frontend>> parse_frontends(const wire::TargetSpec& targ
       note(problem);
     }
   }
+  if (!target.affinity_header.empty()) {
+    const std::string problem = check_header({target.affinity_header, ""});
+    if (!problem.empty()) {
+      note(problem);
+    }
+  }
   if (!problems.empty()) {
     return base::fail(base::ExitCode::kSetup, problems);
   }
   return frontends;
-}
-
-FrontendPicker::FrontendPicker(base::Balance balance, std::size_t frontends, std::uint32_t worker)
-    : balance_(balance),
-      in_flight_(frontends, 0),
-      next_(worker % frontends),
-      pinned_(static_cast<std::uint16_t>(worker % frontends)) {}
-
-std::uint16_t FrontendPicker::pick(base::Seq seq) {
-  switch (balance_) {
-    case base::Balance::kPinned:
-      return pinned_;
-    case base::Balance::kRoundRobin:
-      return static_cast<std::uint16_t>(seq % in_flight_.size());
-    case base::Balance::kLeastInFlight:
-      break;
-  }
-  const std::size_t count = in_flight_.size();
-  std::size_t best = next_;
-  for (std::size_t step = 1; step < count; ++step) {
-    const std::size_t candidate = (next_ + step) % count;
-    if (in_flight_[candidate] < in_flight_[best]) {
-      best = candidate;
-    }
-  }
-  next_ = (best + 1) % count;
-  return static_cast<std::uint16_t>(best);
 }
 
 }  // namespace tutti::target

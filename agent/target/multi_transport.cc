@@ -22,32 +22,6 @@ std::size_t capacity_of(const TransportConfig& config) {
   return config.connections_max == 0 ? slots : std::min<std::size_t>(slots, config.connections_max);
 }
 
-// A header as curl's list wants it: "Name: value", and "Name;" for an empty value.
-curl_slist* append_header(curl_slist* list, const wire::Header& header) {
-  const std::string line = header.value.empty() ? fmt::format("{};", header.name)
-                                                : fmt::format("{}: {}", header.name, header.value);
-  return curl_slist_append(list, line.c_str());
-}
-
-bool names(const wire::Header& header, const char* name) {
-  return header.name.size() == std::strlen(name) && curl_strequal(header.name.c_str(), name) != 0;
-}
-
-// Our headers and no other: what curl would add on its own is switched off.
-curl_slist* header_list(const wire::TargetSpec& target) {
-  curl_slist* list = nullptr;
-  for (const auto& header : target.headers) {
-    list = append_header(list, header);
-  }
-  for (const char* name : {"Accept", "Content-Type", "Expect"}) {
-    if (std::none_of(target.headers.begin(), target.headers.end(),
-                     [name](const wire::Header& h) { return names(h, name); })) {
-      list = curl_slist_append(list, fmt::format("{}:", name).c_str());
-    }
-  }
-  return list;
-}
-
 CURLSH* make_share() {
   CURLSH* share = curl_share_init();
   TUTTI_CHECK(share != nullptr);
@@ -74,8 +48,15 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       capacity_(capacity_of(config_)),
       shards_((capacity_ + kSlotsPerShard - 1) / kSlotsPerShard),
       exchanges_(capacity_),
-      stock_(config_.frontends.size(), poller) {
-  headers_ = header_list(*config_.target);
+      sources_(config_.sources, config_.frontends.size(), config_.global_worker),
+      pacer_(config_.connect_rate_max),
+      stock_(config_.frontends.size(), poller, sources_) {
+  curl_slist* affinity = nullptr;
+  headers_ = header_list(*config_.target, affinity);
+  for (Shard& shard : shards_) {
+    shard.open.assign(config_.frontends.size(), 0);
+    shard.busy.assign(config_.frontends.size(), 0);
+  }
   const char* ca_file = std::getenv("SSL_CERT_FILE");
   shared_.config = &config_;
   shared_.clock = &clock_;
@@ -98,7 +79,9 @@ MultiTransport::~MultiTransport() {
     }
   }
   for (Exchange* exchange = oldest_; exchange != nullptr; exchange = exchange->newer) {
-    curl_multi_remove_handle(shard_of(*exchange).multi, exchange->easy());
+    if (!exchange->wait.on) {
+      curl_multi_remove_handle(shard_of(*exchange).multi, exchange->easy());
+    }
   }
   exchanges_.clear();
   for (auto& shard : shards_) {
@@ -208,6 +191,10 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
     // An idle connection speaks or was closed; curl sees that itself before it would use it again.
     poller_.remove(ready.fd);
     state.registered = 0;
+    if (state.home != nullptr) {
+      --state.home->open[state.frontend];  // curl will not use it
+      state.home = nullptr;
+    }
     return;
   }
   const bool broken = (ready.events & sys::kBroken) != 0;
@@ -225,41 +212,62 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
   }
 }
 
-sys::Fd MultiTransport::fresh_socket(const curl_sockaddr& address) {
-  return sys::Fd(
-      socket(address.family, address.socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address.protocol));
-}
-
 // Into the epoll set already here, where a refusal is an ordinary failed connect.
-curl_socket_t MultiTransport::adopt(sys::Fd fd, int& os_error) {
-  if (!fd.is_open() || !poller_.add(fd.get(), sys::kWritable)) {
-    os_error = errno;
+curl_socket_t MultiTransport::adopt(StockedSocket socket, std::uint16_t frontend, int& os_error) {
+  if (!socket.fd.is_open()) {
     return CURL_SOCKET_BAD;
   }
-  SocketState& state = state_of(fd.get());
+  if (!poller_.add(socket.fd.get(), sys::kWritable)) {
+    os_error = errno;
+    sources_.closed(frontend, socket.source);
+    return CURL_SOCKET_BAD;
+  }
+  SocketState& state = state_of(socket.fd.get());
   state = {};
   state.ours = true;
   state.registered = sys::kWritable;
+  state.frontend = frontend;
+  state.source = socket.source;
   ++sockets_open_;
-  return fd.release();
+  return socket.fd.release();
 }
 
-curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, std::uint16_t frontend,
+StockedSocket MultiTransport::fresh_socket(const curl_sockaddr& address, std::uint16_t frontend,
+                                           int& os_error) {
+  StockedSocket fresh;
+  fresh.fd = sources_.open(address.family, frontend, fresh.source, os_error);
+  return fresh;
+}
+
+curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Exchange& exchange,
                                           bool& connected, int& os_error) {
-  sys::Fd fd(stock_.take(frontend, &address.addr, address.addrlen));
-  connected = fd.is_open();
-  if (connected) {
-    return adopt(std::move(fd), os_error);
-  }
-  if (config_.connections_max > 0) {
-    while (open_connections() >= config_.connections_max && stock_.drop_one()) {
+  const std::uint16_t frontend = exchange.frontend();
+  StockedSocket socket = stock_.take(frontend, &address.addr, address.addrlen);
+  connected = socket.fd.is_open();
+  if (!connected) {
+    if (config_.connections_max > 0) {
+      while (open_connections() >= config_.connections_max && stock_.drop_one()) {
+      }
     }
+    pacer_.charge(clock_.mono());
+    socket = fresh_socket(address, frontend, os_error);
   }
-  return adopt(fresh_socket(address), os_error);
+  const curl_socket_t fd = adopt(std::move(socket), frontend, os_error);
+  if (fd != CURL_SOCKET_BAD) {
+    Shard& shard = shard_of(exchange);
+    state_of(fd).home = &shard;
+    ++shard.open[frontend];
+  }
+  return fd;
 }
 
 void MultiTransport::close_socket(curl_socket_t fd) {
-  state_of(fd) = {};
+  SocketState& state = state_of(fd);
+  if (state.home != nullptr) {
+    --state.home->open[state.frontend];
+  }
+  sources_.closed(state.frontend, state.source);
+  state = {};
   --sockets_open_;
   ::close(fd);  // leaves the epoll set by itself
 }
@@ -284,20 +292,38 @@ void MultiTransport::start(const Query& query) {
   exchange.newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
   newest_ = &exchange;
-  ++shard.running;
   ++in_flight_;
+  if (pacer_.open(exchange.started_at()) || finds_connection(shard, exchange)) {
+    launch(exchange);
+  } else {
+    wait_to_connect(exchange);
+  }
+}
+
+void MultiTransport::launch(Exchange& exchange) {
+  Shard& shard = shard_of(exchange);
+  ++shard.running;
+  ++shard.busy[exchange.frontend()];
   TUTTI_CHECK(curl_multi_add_handle(shard.multi, exchange.easy()) == CURLM_OK);
   act(shard, CURL_SOCKET_TIMEOUT, 0);  // sends now instead of in the next turn
 }
 
 void MultiTransport::release(Exchange& exchange) {
   Shard& shard = shard_of(exchange);
-  curl_multi_remove_handle(shard.multi, exchange.easy());
-  --shard.running;
+  if (exchange.wait.on) {
+    forget_waiting(exchange);
+  } else {
+    curl_multi_remove_handle(shard.multi, exchange.easy());
+    --shard.running;
+    --shard.busy[exchange.frontend()];
+  }
   --in_flight_;
   (exchange.older != nullptr ? exchange.older->newer : oldest_) = exchange.newer;
   (exchange.newer != nullptr ? exchange.newer->older : newest_) = exchange.older;
   free_slots_.push_back(exchange.slot);
+  if (shard.waiting.size() > 0 && !cancelling_) {
+    give_to_waiting(shard);
+  }
 }
 
 void MultiTransport::deliver(Shard& shard) {
@@ -344,9 +370,11 @@ void MultiTransport::cancel_all(std::string_view reason) {
       deliver(shard);
     }
   }
+  cancelling_ = true;  // nobody in the line is let in on the way
   for (std::size_t left = in_flight_; left > 0 && oldest_ != nullptr; --left) {
     end(*oldest_, clock_.mono(), EndKind::kCancelled, reason);
   }
+  cancelling_ = false;
 }
 
 void MultiTransport::on_wake(base::Instant now) {
@@ -359,6 +387,9 @@ void MultiTransport::on_wake(base::Instant now) {
     }
   }
   expire(now);
+  if (waiting_count_ > 0) {
+    go_on_connecting(now);
+  }
   if (warming_ != Warming::kNo) {
     go_on_warming(now);
   }
@@ -372,6 +403,9 @@ base::Instant MultiTransport::next_wake() const {
   if (warming_ == Warming::kProbing) {
     const bool now = probe_shard_.ended || probes_running_ == 0;
     next = std::min(next, now ? base::Instant{1} : probe_shard_.wake_at);
+  }
+  if (waiting_count_ > 0) {
+    next = std::min(next, pacer_.next_at());
   }
   if (oldest_ != nullptr && config_.target->request_timeout.ns > 0) {
     next = std::min(next, oldest_->started_at() + config_.target->request_timeout);

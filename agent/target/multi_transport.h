@@ -4,8 +4,9 @@
 // slots), because one multi costs time linear in its connections per request. All share the
 // worker's epoll set. A kept connection stays registered between requests, so keep-alive costs no
 // epoll_ctl. Connections: with connections_max a shard never holds more than its share and closes
-// an idle one first; without, at most twice its slots stay open. Request deadlines are a list by
-// start, since the timeout is one for all. Owned by one worker thread.
+// an idle one first; without, at most twice its slots stay open. With connect_rate_max a query for
+// which no connection is free in its shard waits outside curl for its turn. Request deadlines are a
+// list by start, since the timeout is one for all. Owned by one worker thread.
 
 #include <curl/curl.h>
 
@@ -16,7 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/target/connect_pacer.h"
 #include "agent/target/exchange.h"
+#include "agent/target/sources.h"
 #include "agent/target/transport.h"
 #include "agent/target/warm_stock.h"
 
@@ -57,12 +60,18 @@ class MultiTransport final : public Transport, private SocketSource {
     base::Instant wake_at = base::kFarFuture;  // curl's own timers
     std::size_t running = 0;                   // handles added and not yet delivered
     bool ended = false;                        // some handle is done, results wait
+    std::vector<std::uint32_t> open;           // connections by frontend
+    std::vector<std::uint32_t> busy;           // handles added by frontend
+    Chain<ConnectWait<Exchange>> waiting;      // not added: no connection is free for them
   };
   struct SocketState {
     Shard* shard = nullptr;
     std::uint8_t wanted = 0;      // what curl waits for now
     std::uint8_t registered = 0;  // what epoll has
     bool ours = false;            // opened by open_socket, so its close comes by close_socket
+    std::uint16_t frontend = 0;
+    std::uint16_t source = kNoSource;
+    Shard* home = nullptr;  // counts it as open
   };
   // One connection without a request, to learn whether a frontend answers and under which address.
   struct Probe {
@@ -79,11 +88,11 @@ class MultiTransport final : public Transport, private SocketSource {
   static int on_timer(CURLM*, long timeout_ms, void* shard);
   static curl_socket_t on_probe_open(void* probe, curlsocktype, curl_sockaddr* address);
 
-  curl_socket_t open_socket(const curl_sockaddr& address, std::uint16_t frontend, bool& connected,
+  curl_socket_t open_socket(const curl_sockaddr& address, const Exchange& exchange, bool& connected,
                             int& os_error) override;
   void close_socket(curl_socket_t fd) override;
-  curl_socket_t adopt(sys::Fd fd, int& os_error);
-  static sys::Fd fresh_socket(const curl_sockaddr& address);
+  curl_socket_t adopt(StockedSocket socket, std::uint16_t frontend, int& os_error);
+  StockedSocket fresh_socket(const curl_sockaddr& address, std::uint16_t frontend, int& os_error);
 
   void open_shard(Shard& shard, std::size_t connections_max, std::size_t kept_max);
   void open_slots(Shard& shard);
@@ -95,6 +104,12 @@ class MultiTransport final : public Transport, private SocketSource {
   void deliver_probe(CURL* easy, CURLcode code);
   void end(Exchange& exchange, base::Instant at, EndKind kind, std::string_view detail);
   void release(Exchange& exchange);
+  void launch(Exchange& exchange);
+  bool finds_connection(const Shard& shard, const Exchange& exchange) const;
+  void wait_to_connect(Exchange& exchange);
+  void forget_waiting(Exchange& exchange);
+  void give_to_waiting(Shard& shard);
+  void go_on_connecting(base::Instant now);
   void expire(base::Instant now);
   void go_on_warming(base::Instant now);
   Shard& shard_of(const Exchange& exchange) { return shards_[exchange.slot / kSlotsPerShard]; }
@@ -121,6 +136,10 @@ class MultiTransport final : public Transport, private SocketSource {
   std::vector<Resolved> resolved_;
   std::size_t probes_running_ = 0;
   WarmPlan warm_plan_;
+  Sources sources_;
+  ConnectPacer pacer_;
+  std::size_t waiting_count_ = 0;
+  bool cancelling_ = false;
   WarmStock stock_;
   enum class Warming : std::uint8_t { kNo, kProbing, kOpening } warming_ = Warming::kNo;
 };

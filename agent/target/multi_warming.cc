@@ -19,7 +19,8 @@ curl_socket_t MultiTransport::on_probe_open(void* probe, curlsocktype, curl_sock
   self.address.length =
       static_cast<socklen_t>(std::min<std::size_t>(address->addrlen, sizeof self.address.storage));
   std::memcpy(&self.address.storage, &address->addr, self.address.length);
-  return self.owner->adopt(fresh_socket(*address), self.os_error);
+  return self.owner->adopt(self.owner->fresh_socket(*address, self.frontend, self.os_error),
+                           self.frontend, self.os_error);
 }
 
 void MultiTransport::start_probe(Probe& probe) {

@@ -78,8 +78,13 @@ RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target
   for (const auto& header : target.headers) {
     text += header.name + (header.value.empty() ? ":" : ": ") + header.value + "\r\n";
   }
-  text += "Content-Length: ";
-  TUTTI_CHECK(text.size() + 4 == frontend.head_bytes);  // the digits and two line ends follow
+  if (target.affinity_header.empty()) {
+    text += kLengthName;
+    TUTTI_CHECK(text.size() + 4 == frontend.head_bytes);  // the digits and two line ends follow
+  } else {
+    text += target.affinity_header + ": " + kAffinityValue;
+    TUTTI_CHECK(text.size() + 2 + kLengthName.size() + 4 == frontend.head_bytes);
+  }
   const bool bracketed = host.size() > 2 && host.front() == '[';
   head.host = bracketed ? host.substr(1, host.size() - 2) : host;
   head.address = literal_address(host, port);

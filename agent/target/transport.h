@@ -18,6 +18,7 @@
 #include "common/base/vocabulary.h"
 #include "common/data/body_set.h"
 #include "common/stats/shared_histogram.h"
+#include "common/sys/address.h"
 #include "common/sys/poller.h"
 #include "common/wire/messages.h"
 #include "common/wire/record.h"
@@ -73,9 +74,12 @@ struct TransportConfig {
   const wire::TargetSpec* target = nullptr;  // outlives the transport
   const data::BodySet* bodies = nullptr;     // outlives the transport
   std::vector<Frontend> frontends;
-  std::uint32_t slots = 1;            // share of the agent's
-  std::uint32_t connections_max = 0;  // share of the agent's; 0: see MultiTransport
-  std::uint16_t worker = 0;           // goes into records
+  std::uint32_t slots = 1;              // share of the agent's
+  std::uint32_t connections_max = 0;    // share of the agent's; 0: see MultiTransport
+  std::uint16_t worker = 0;             // goes into records
+  std::uint32_t connect_rate_max = 0;   // share of the agent's; 0: unbounded
+  std::uint32_t global_worker = 0;      // run-wide number: where the sources' turns begin
+  std::vector<sys::IpAddress> sources;  // connections come from these; empty: the kernel's pick
 };
 
 class Transport {

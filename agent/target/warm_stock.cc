@@ -31,8 +31,8 @@ bool SocketAddress::equals(const sockaddr* other, socklen_t other_length) const 
   return is_set() && other_length == length && std::memcmp(&storage, other, length) == 0;
 }
 
-WarmStock::WarmStock(std::size_t frontends, sys::Poller& poller)
-    : poller_(poller), kept_(frontends), wanted_(frontends, 0) {}
+WarmStock::WarmStock(std::size_t frontends, sys::Poller& poller, Sources& sources)
+    : poller_(poller), sources_(sources), kept_(frontends), wanted_(frontends, 0) {}
 
 void WarmStock::begin(const WarmPlan& plan, const std::vector<SocketAddress>& addresses,
                       base::Duration connect_timeout, base::Instant now) {
@@ -61,19 +61,24 @@ void WarmStock::open_one(std::uint16_t frontend, base::Instant now) {
   --wanted_[frontend];
   ++begun_;
   const SocketAddress& address = addresses_[frontend];
-  sys::Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.is_open()) {
+  StockedSocket fresh;
+  int os_error = 0;
+  fresh.fd = sources_.open(address.storage.ss_family, frontend, fresh.source, os_error);
+  if (!fresh.fd.is_open()) {
     wanted_[frontend] = 0;  // out of descriptors: what is open will have to do
     return;
   }
+  const sys::Fd& fd = fresh.fd;
   const int one = 1;
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   const int rc =
       connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length);
   if (rc == 0) {
-    kept_[frontend].push_back(std::move(fd));
+    kept_[frontend].push_back(std::move(fresh));
   } else if (errno == EINPROGRESS && poller_.add(fd.get(), sys::kWritable)) {
-    pending_.push_back(Pending{std::move(fd), frontend, now + connect_timeout_});
+    pending_.push_back(Pending{std::move(fresh), frontend, now + connect_timeout_});
+  } else {
+    sources_.closed(frontend, fresh.source);
   }
 }
 
@@ -81,7 +86,13 @@ void WarmStock::on_wake(base::Instant now) {
   if (!opening_) {
     return;
   }
-  std::erase_if(pending_, [now](const Pending& p) { return p.give_up_at <= now; });
+  std::erase_if(pending_, [this, now](const Pending& p) {
+    const bool late = p.give_up_at <= now;
+    if (late) {
+      sources_.closed(p.frontend, p.socket.source);
+    }
+    return late;
+  });
   const double elapsed = (now - began_at_).to_seconds();
   const auto allowed = static_cast<std::uint64_t>(elapsed * rate_max_) + 1;
   int frontend = next_frontend();
@@ -98,32 +109,35 @@ void WarmStock::on_wake(base::Instant now) {
 
 bool WarmStock::on_socket(const sys::Ready& ready) {
   const auto it = std::find_if(pending_.begin(), pending_.end(),
-                               [&](const Pending& p) { return p.fd.get() == ready.fd; });
+                               [&](const Pending& p) { return p.socket.fd.get() == ready.fd; });
   if (it == pending_.end()) {
     return false;
   }
   poller_.remove(ready.fd);
   if (connect_error(ready.fd) == 0) {
-    kept_[it->frontend].push_back(std::move(it->fd));
+    kept_[it->frontend].push_back(std::move(it->socket));
+  } else {
+    sources_.closed(it->frontend, it->socket.source);
   }
   std::swap(*it, pending_.back());
   pending_.pop_back();
   return true;
 }
 
-int WarmStock::take(std::uint16_t frontend, const sockaddr* address, socklen_t length) {
+StockedSocket WarmStock::take(std::uint16_t frontend, const sockaddr* address, socklen_t length) {
   auto& kept = kept_[frontend];
   if (kept.empty() || !addresses_[frontend].equals(address, length)) {
-    return -1;
+    return {};
   }
   while (!kept.empty()) {
-    sys::Fd fd = std::move(kept.back());
+    StockedSocket found = std::move(kept.back());
     kept.pop_back();
-    if (alive(fd.get())) {
-      return fd.release();
+    if (alive(found.fd.get())) {
+      return found;
     }
+    sources_.closed(frontend, found.source);
   }
-  return -1;
+  return {};
 }
 
 bool WarmStock::drop_one() {
@@ -132,6 +146,7 @@ bool WarmStock::drop_one() {
   if (fullest->empty()) {
     return false;
   }
+  sources_.closed(static_cast<std::uint16_t>(fullest - kept_.begin()), fullest->back().source);
   fullest->pop_back();
   return true;
 }

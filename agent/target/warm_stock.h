@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "agent/target/sources.h"
 #include "agent/target/transport.h"
 #include "common/base/time.h"
 #include "common/sys/fd.h"
@@ -25,9 +26,15 @@ struct SocketAddress {
   bool equals(const sockaddr* other, socklen_t other_length) const;
 };
 
+// A socket and the source it is counted under.
+struct StockedSocket {
+  sys::Fd fd;
+  std::uint16_t source = kNoSource;
+};
+
 class WarmStock {
  public:
-  WarmStock(std::size_t frontends, sys::Poller& poller);
+  WarmStock(std::size_t frontends, sys::Poller& poller, Sources& sources);
 
   // Begins opening; addresses come from the probes (unset: frontend not reachable, skipped).
   void begin(const WarmPlan& plan, const std::vector<SocketAddress>& addresses,
@@ -39,16 +46,17 @@ class WarmStock {
   // True: the descriptor was one of ours.
   bool on_socket(const sys::Ready& ready);
 
-  // A live connection to this very address, or -1.
-  int take(std::uint16_t frontend, const sockaddr* address, socklen_t length);
+  // A live connection to this very address, or none. It stays counted under its source.
+  StockedSocket take(std::uint16_t frontend, const sockaddr* address, socklen_t length);
   // Closes one connection of the fullest frontend, to make room; false: the stock is empty.
   bool drop_one();
 
   std::size_t size() const;
+  std::size_t kept(std::uint16_t frontend) const { return kept_[frontend].size(); }
 
  private:
   struct Pending {
-    sys::Fd fd;
+    StockedSocket socket;
     std::uint16_t frontend = 0;
     base::Instant give_up_at{};
   };
@@ -57,7 +65,8 @@ class WarmStock {
   int next_frontend() const;
 
   sys::Poller& poller_;
-  std::vector<std::vector<sys::Fd>> kept_;
+  Sources& sources_;
+  std::vector<std::vector<StockedSocket>> kept_;
   std::vector<SocketAddress> addresses_;
   std::vector<std::uint32_t> wanted_;  // still to begin, per frontend
   std::vector<Pending> pending_;       // at most plan.connecting_max

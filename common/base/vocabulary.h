@@ -20,7 +20,14 @@ enum class PhaseKind : std::uint8_t { kWarmup = 0, kPerformance = 1, kAccuracy =
 //   closed_loop  due when one of C slots is free (concurrency)
 enum class Pacing : std::uint8_t { kBurst = 0, kTimed = 1, kClosedLoop = 2 };
 
-enum class Balance : std::uint8_t { kLeastInFlight = 0, kRoundRobin = 1, kPinned = 2 };
+// Which frontend the next query goes to (agent/target/frontend.h has the rules).
+enum class Balance : std::uint8_t {
+  kLeastInFlight = 0,
+  kRoundRobin = 1,
+  kPinned = 2,
+  kWeighted = 3,
+  kAffinity = 4
+};
 
 // The way onto the wire. Direct frames HTTP/1.1 on plain sockets and has the kernel's receive
 // stamps; multi is libcurl. Auto: direct, unless a frontend is https.

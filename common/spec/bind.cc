@@ -101,6 +101,22 @@ void put_list(const Field& field, const Tree& tree, Findings& findings) {
   member<std::vector<std::string>>(field) = std::move(values);
 }
 
+void put_numbers(const Field& field, const Tree& tree, Findings& findings) {
+  if (!tree.is_list()) {
+    findings.wrong(field.path, tree, "must be a list of numbers, as in [7, 2, 1]");
+    return;
+  }
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < tree.items.size(); ++i) {
+    if (const auto number = to_int(tree.items[i])) {
+      values.push_back(*number);
+    } else {
+      findings.wrong(fmt::format("{}.{}", field.path, i), tree.items[i], number.error());
+    }
+  }
+  member<std::vector<std::int64_t>>(field) = std::move(values);
+}
+
 void put_map(const Field& field, const Tree& tree, Findings& findings) {
   if (!tree.is_map()) {
     findings.wrong(field.path, tree, "must be a mapping of text to text");
@@ -208,6 +224,8 @@ void put_value(const Field& field, const Tree& tree, Findings& findings) {
       return put_text<std::optional<std::string>>(field, tree, findings);
     case FieldKind::kTextList:
       return put_list(field, tree, findings);
+    case FieldKind::kIntList:
+      return put_numbers(field, tree, findings);
     case FieldKind::kTextMap:
       return put_map(field, tree, findings);
     case FieldKind::kTree:

@@ -217,7 +217,8 @@ class Reader {
       }
       return;
     }
-    if (target.row != nullptr && target.row->kind == FieldKind::kTextList) {
+    if (target.row != nullptr &&
+        (target.row->kind == FieldKind::kTextList || target.row->kind == FieldKind::kIntList)) {
       put_items(target, *value, spelled);
       return;
     }

@@ -16,6 +16,7 @@ void apply_rules(const Tree& tree, Config& config, Findings& findings);
 void apply_overrides(const Tree& tree, Config& config, Findings& findings);  // per data set
 void pin_seeds(const Tree& tree, Config& config, Findings& findings);        // by rule set
 void check_distributed(const Tree& tree, Config& config, Findings& findings);
+void check_frontends(const Tree& tree, const Config& config, Findings& findings);  // of the above
 
 // Name of a data set without one: the last part of its path without the last suffix.
 std::string stem_of(std::string_view path);

@@ -202,6 +202,7 @@ void check_distributed(const Tree& tree, Config& config, Findings& findings) {
     findings.wrong_at(place_of(tree, field), field, std::move(remedy));
   };
   check_addresses(tree, distributed, findings);
+  check_frontends(tree, config, findings);
   if (distributed.listen && distributed.expect <= dialled) {
     wrong("distributed.expect",
           fmt::format("must say how many agents to wait for when listen is set: {} or more",

@@ -179,6 +179,13 @@ Tree value_in(const void* root, const Row& row) {
       const auto& list = member<std::vector<std::string>>(root, row);
       return row.is_nullable && list.empty() ? Tree{} : list_tree(list);
     }
+    case FieldKind::kIntList: {
+      Tree list = Tree::list();
+      for (const std::int64_t number : member<std::vector<std::int64_t>>(root, row)) {
+        list.items.push_back(Tree::of_int(number));
+      }
+      return list;
+    }
     case FieldKind::kTextMap: {
       const auto& map = member<StringMap>(root, row);
       return map.empty() ? Tree{} : map_tree(map);
@@ -237,6 +244,8 @@ std::string type_text(const Row& row) {
       return "text" + null;
     case FieldKind::kTextList:
       return "list of text" + null;
+    case FieldKind::kIntList:
+      return "list of int" + null;
     case FieldKind::kTextMap:
       return "mapping of text to text" + null;
     case FieldKind::kTree:

@@ -30,6 +30,7 @@ enum class FieldKind : std::uint8_t {
   kText,         // std::string
   kTextOrNull,   // std::optional<std::string>
   kTextList,     // std::vector<std::string>
+  kIntList,      // std::vector<std::int64_t>
   kTextMap,      // StringMap
   kTree,         // Tree: null or a free mapping
   kEnum,         // an enum of uint8_t; the row's `names` are its values in order

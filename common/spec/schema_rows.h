@@ -33,6 +33,8 @@ constexpr FieldKind kind_of() {
     return FieldKind::kTextOrNull;
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     return FieldKind::kTextList;
+  } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    return FieldKind::kIntList;
   } else if constexpr (std::is_same_v<T, StringMap>) {
     return FieldKind::kTextMap;
   } else if constexpr (std::is_same_v<T, std::vector<DatasetSpec>>) {

@@ -298,9 +298,30 @@ std::vector<Row> distributed_rows() {
           .flag("prefetch"),
       field("balance", &Distributed::balance)
           .about("Which frontend gets the next request; pinned is the reference's fixed share per "
-                 "worker.")
-          .one_of({"least_in_flight", "round_robin", "pinned"})
+                 "worker, weighted follows `weights`, affinity always sends a sample to the same "
+                 "one.")
+          .one_of({"least_in_flight", "round_robin", "pinned", "weighted", "affinity"})
           .flag("balance"),
+      field("weights", &Distributed::weights)
+          .about("For balance weighted: a whole number per endpoint, in their order; as a flag, "
+                 "separated by commas.")
+          .flag("weights")
+          .commas(),
+      field("affinity_header", &Distributed::affinity_header)
+          .about("Name of a header, such as X-Session-ID, in which every request says its sample, "
+                 "for routers that keep a session on one server.")
+          .flag("affinity-header"),
+      field("source_addresses", &Distributed::source_addresses)
+          .about("Addresses that connections come from; each agent uses those of its own host. As "
+                 "a flag, separated by commas.")
+          .flag("source-addresses")
+          .commas(),
+      field("connect_rate_max", &Distributed::connect_rate_max)
+          .about("New connections per second of each agent, at any time; 0 bounds only the warming "
+                 "of connections, at 1500.")
+          .at_least(0)
+          .at_most(1'000'000)
+          .flag("connect-rate-max"),
       field("transport", &Distributed::transport)
           .about("How agents talk to frontends, http or https: direct frames HTTP/1.1 itself and "
                  "stamps replies with the kernel's receive time; multi is libcurl; auto is direct.")

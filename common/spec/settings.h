@@ -119,6 +119,10 @@ struct Distributed {
   std::int64_t workers = 0;           // I/O threads per agent; 0: automatic
   std::int64_t prefetch = -1;         // commands queued beyond the slots; -1: automatic
   base::Balance balance = base::Balance::kLeastInFlight;
+  std::vector<std::int64_t> weights;           // weighted: one per endpoint
+  std::optional<std::string> affinity_header;  // sent with the sample's number
+  std::vector<std::string> source_addresses;   // each agent uses those of its own host
+  std::int64_t connect_rate_max = 0;           // per agent and second; 0: only warming is bounded
   base::Way transport = base::Way::kAuto;
   double connect_timeout_s = 10.0;
   std::optional<double> request_timeout_s;

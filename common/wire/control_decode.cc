@@ -39,6 +39,8 @@ Message read(const v1::Hello& in, Fault&) {
   out.fd_limit = in.fd_limit();
   out.ephemeral_ports = in.ephemeral_ports();
   out.source_addresses.assign(in.source_addresses().begin(), in.source_addresses().end());
+  out.own_addresses.assign(in.own_addresses().begin(), in.own_addresses().end());
+  out.memory_bytes = in.memory_bytes();
   return out;
 }
 
@@ -75,6 +77,9 @@ TargetSpec read(const v1::TargetSpec& in, Fault& fault) {
   out.connections_warm = in.connections_warm();
   out.connect_rate_max = in.connect_rate_max();
   out.way = read_enum<base::Way>(in.way(), "target.way", fault);
+  out.weights.assign(in.weights().begin(), in.weights().end());
+  out.affinity_header = in.affinity_header();
+  out.source_addresses.assign(in.source_addresses().begin(), in.source_addresses().end());
   return out;
 }
 

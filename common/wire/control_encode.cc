@@ -33,6 +33,10 @@ void write(const Hello& in, v1::Control& out) {
   for (const std::string& address : in.source_addresses) {
     to->add_source_addresses(address);
   }
+  for (const std::string& address : in.own_addresses) {
+    to->add_own_addresses(address);
+  }
+  to->set_memory_bytes(in.memory_bytes);
 }
 
 void write(const Welcome& in, v1::Control& out) {
@@ -80,6 +84,13 @@ void write(const TargetSpec& in, v1::TargetSpec* to) {
   to->set_connections_warm(in.connections_warm);
   to->set_connect_rate_max(in.connect_rate_max);
   to->set_way(static_cast<std::uint32_t>(in.way));
+  for (const std::uint32_t weight : in.weights) {
+    to->add_weights(weight);
+  }
+  to->set_affinity_header(in.affinity_header);
+  for (const std::string& address : in.source_addresses) {
+    to->add_source_addresses(address);
+  }
 }
 
 void write(const Prepare& in, v1::Control& out) {

@@ -45,9 +45,12 @@ struct Hello {
   std::uint32_t pid = 0;
   std::uint32_t cores = 0;
   std::uint32_t workers = 1;
-  std::uint64_t fd_limit = 0;         // soft limit after raising
-  std::uint32_t ephemeral_ports = 0;  // size of ip_local_port_range
-  std::vector<std::string> source_addresses;
+  std::uint64_t fd_limit = 0;                 // soft limit after raising
+  std::uint32_t ephemeral_ports = 0;          // size of ip_local_port_range
+  std::vector<std::string> source_addresses;  // its own choice (--source-address); empty: none
+  // Addresses that are this host's: ADDRESS, or ADDRESS/BITS where a whole block is (loopback).
+  std::vector<std::string> own_addresses;
+  std::uint64_t memory_bytes = 0;  // free for this process when it joined; 0: not known
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -97,7 +100,7 @@ struct Header {
   friend bool operator==(const Header&, const Header&) = default;
 };
 
-// What to talk to and how. Same for every agent of a run.
+// What to talk to and how; the same for every agent of a run, but for its shares and addresses.
 struct TargetSpec {
   std::vector<std::string> urls;  // full request URLs, one per frontend, in config order
   base::ApiType api = base::ApiType::kOpenAiChat;
@@ -111,8 +114,13 @@ struct TargetSpec {
   base::Duration idle_connection_max{};
   std::uint32_t connections_max = 0;   // of this agent; 0: as many as its slots
   std::uint32_t connections_warm = 0;  // opened before the first phase
-  std::uint32_t connect_rate_max = 0;  // new ones per second while warming; 0: engine's default
+  // New ones per second of this agent, 0: unbounded, but for the engine's default while warming.
+  std::uint32_t connect_rate_max = 0;
   base::Way way = base::Way::kAuto;
+  std::vector<std::uint32_t> weights;  // weighted: one per frontend
+  std::string affinity_header;         // each request says its sample in it; empty: none
+  // Of this agent's host: its connections come from these, spread evenly; empty: the kernel's pick.
+  std::vector<std::string> source_addresses;
 
   friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };

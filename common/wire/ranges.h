@@ -18,7 +18,7 @@ inline constexpr auto kLastOf<base::PhaseKind> = base::PhaseKind::kAccuracy;
 template <>
 inline constexpr auto kLastOf<base::Pacing> = base::Pacing::kClosedLoop;
 template <>
-inline constexpr auto kLastOf<base::Balance> = base::Balance::kPinned;
+inline constexpr auto kLastOf<base::Balance> = base::Balance::kAffinity;
 template <>
 inline constexpr auto kLastOf<base::Way> = base::Way::kMulti;
 template <>

@@ -1,9 +1,9 @@
 #pragma once
 
 // Capacity: can these agents hold this load? Shares every phase's slots over the agents and checks
-// each share against what the agent said of its host: open files, and ephemeral ports, which
-// agents of one host share. Done before anything is sent; what cannot be held is refused with the
-// arithmetic. Pure; no owner.
+// each share against what the agent said of its host: open files, and ephemeral ports and memory,
+// which agents of one host share. Done before anything is sent; what fits and what cannot be held
+// are both said with the arithmetic. Pure; no owner.
 
 #include <cstdint>
 #include <string>
@@ -17,13 +17,15 @@ namespace tutti::conduct {
 struct AgentShare {
   std::vector<std::uint32_t> slots;  // by phase
   std::uint32_t slots_max = 0;
-  std::uint32_t connections_max = 0;  // 0: as many as slots
+  std::uint32_t connections_max = 0;  // 0: as many as slots, and as many again kept idle
   std::uint32_t connections_warm = 0;
+  std::vector<std::string> source_addresses;
 };
 
 struct Capacity {
   std::vector<AgentShare> shares;     // in the order of `agents`
   std::vector<std::string> problems;  // empty: the load fits
+  std::vector<std::string> budget;    // what it takes of what is there, for people
 };
 
 // Files an agent keeps for itself: logs, spool, epoll, timers, its link.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "common/data/request_url.h"
@@ -200,6 +201,18 @@ base::Status add_phases(const spec::Config& config, RunInput& input) {
   return {};
 }
 
+std::vector<std::uint32_t> lowest_terms(const std::vector<std::int64_t>& weights) {
+  std::int64_t divisor = 0;
+  for (const std::int64_t weight : weights) {
+    divisor = std::gcd(divisor, weight);
+  }
+  std::vector<std::uint32_t> out;
+  for (const std::int64_t weight : weights) {
+    out.push_back(static_cast<std::uint32_t>(weight / divisor));
+  }
+  return out;
+}
+
 std::optional<std::uint64_t> count_or_automatic(std::int64_t value) {
   return value < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(value));
 }
@@ -223,6 +236,10 @@ wire::TargetSpec target_of(const spec::Config& config) {
   target.verify_tls = !config.settings.client.insecure;
   target.balance = config.distributed.balance;
   target.way = config.distributed.transport;
+  target.weights = lowest_terms(config.distributed.weights);
+  target.affinity_header = config.distributed.affinity_header.value_or("");
+  target.source_addresses = config.distributed.source_addresses;
+  target.connect_rate_max = static_cast<std::uint32_t>(config.distributed.connect_rate_max);
   target.connect_timeout = base::Duration::from_seconds(config.distributed.connect_timeout_s);
   target.request_timeout =
       base::Duration::from_seconds(config.distributed.request_timeout_s.value_or(0));

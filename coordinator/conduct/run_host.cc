@@ -167,7 +167,7 @@ RunOutcome RunHost::run() {
   std::vector<report::AgentFacts> agents = agent_facts(ended_at);
   return RunOutcome{machine_.outcome(),   std::move(phases_), std::move(agents),
                     started_at_,          ended_at,           started_wall_ns,
-                    interrupted_by_user_, std::move(ledger_)};
+                    interrupted_by_user_, machine_.budget(),  std::move(ledger_)};
 }
 
 // One turn: everything that arrived, then time, then what is due on the wire, then sleep.

@@ -57,6 +57,7 @@ struct RunOutcome {
   base::Instant ended_at{};
   std::int64_t started_wall_ns = 0;
   bool interrupted_by_user = false;
+  std::vector<std::string> budget;  // RunMachine::budget()
   ledger::Ledger ledger;
 };
 

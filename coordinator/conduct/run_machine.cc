@@ -217,6 +217,10 @@ void RunMachine::prepare_agents() {
                                               fmt::join(capacity.problems, "; ")));
     return;
   }
+  budget_ = std::move(capacity.budget);
+  for (const std::string& line : budget_) {
+    notice(NoticeLevel::kInfo, line);
+  }
   state_ = RunState::kPreparing;
   deadline_ = now_ + plan_.timeouts.prepare;
   for (std::size_t i = 0; i < agents.size(); ++i) {
@@ -226,6 +230,7 @@ void RunMachine::prepare_agents() {
     message.target = plan_.target;
     message.target.connections_max = peer.share.connections_max;
     message.target.connections_warm = peer.share.connections_warm;
+    message.target.source_addresses = peer.share.source_addresses;
     message.bodies_hash = plan_.bodies.hash;
     message.bodies_bytes = plan_.bodies.bytes;
     message.bodies_rows = plan_.bodies.rows;

@@ -63,6 +63,8 @@ class RunMachine {
   const PhaseRun* phase() const { return phase_.get(); }  // null before the first
   const Outcome& outcome() const { return outcome_; }
   std::uint64_t illegal() const { return illegal_; }
+  // What the load takes of the agents' hosts; empty before they are prepared.
+  const std::vector<std::string>& budget() const { return budget_; }
 
  private:
   struct Peer {
@@ -139,6 +141,7 @@ class RunMachine {
   std::map<AgentKey, Peer> peers_;
   RunState state_ = RunState::kGathering;
   Outcome outcome_;
+  std::vector<std::string> budget_;
   std::uint64_t illegal_ = 0;
 
   base::Instant now_{};  // of this step

@@ -176,10 +176,37 @@ void LiveView::sample(base::Instant now) {
   for (const auto count : tokens_) {
     tokens += count;
   }
-  window_.push_back(Point{now, done_, tokens});
+  Point point{now, done_, tokens, {}};
+  for (std::size_t f = 0; f < frontends_.size(); ++f) {
+    point.frontends.push_back(frontend_sum(f));
+  }
+  window_.push_back(std::move(point));
   const auto old = std::find_if(window_.begin(), window_.end(),
                                 [&](const Point& p) { return now - p.at <= kRateWindow; });
   window_.erase(window_.begin(), old);
+}
+
+wire::FrontendGauge LiveView::frontend_sum(std::size_t frontend) const {
+  wire::FrontendGauge sum;
+  for (const auto& of_agent : gauges_) {
+    if (frontend < of_agent.size()) {
+      sum.in_flight += of_agent[frontend].in_flight;
+      sum.done += of_agent[frontend].done;
+      sum.failed += of_agent[frontend].failed;
+    }
+  }
+  return sum;
+}
+
+// Agents report one by one; their gauges count from the start of their process, so the first point
+// of a phase knows nothing of those not heard yet. Only growth since it counts.
+bool LiveView::fails(std::size_t frontend) const {
+  if (window_.size() < 2 || frontend >= window_.back().frontends.size()) {
+    return false;
+  }
+  const wire::FrontendGauge& before = window_.front().frontends[frontend];
+  const wire::FrontendGauge& now = window_.back().frontends[frontend];
+  return now.failed > before.failed && now.done - before.done == now.failed - before.failed;
 }
 
 LiveView::Rate LiveView::rate() const {
@@ -223,15 +250,19 @@ std::string LiveView::plain_line(base::Instant now) const {
     started += row.started;
   }
   const std::string health = health_line();
+  std::string failing;
+  for (std::size_t f = 0; f < frontends_.size(); ++f) {
+    failing += fails(f) ? " | FAILING: " + frontends_[f] : "";
+  }
   return fmt::format(
       "[{}] {} issued {} done {}/{} failed {} in flight {}{} | {} req/s {} tok/s | TTFT p50 {} p99 "
       "{} "
-      "ms | TPOT p50 {} p99 {} ms | left {}{}",
+      "ms | TPOT p50 {} p99 {} ms | left {}{}{}",
       clock_text(now - began_at_), phase_, std::max(started, done_), done_,
       total_ == 0 ? "?" : std::to_string(total_), failed_, in_flight(),
       target_ == 0 ? "" : fmt::format("/{}", target_), short_number(r.queries_per_s),
       short_number(r.tokens_per_s), milliseconds(ttft_, 50), milliseconds(ttft_, 99),
-      milliseconds(tpot_, 50), milliseconds(tpot_, 99), time_left(now),
+      milliseconds(tpot_, 50), milliseconds(tpot_, 99), time_left(now), failing,
       health.empty() ? "" : " | " + health);
 }
 
@@ -267,16 +298,10 @@ std::string LiveView::block(base::Instant now, std::size_t columns) const {
     lines.push_back(fmt::format("  … and {} more agents", agents_.size() - kRowsMax));
   }
   for (std::size_t f = 0; f < frontends_.size() && f < kRowsMax; ++f) {
-    wire::FrontendGauge sum;
-    for (const auto& of_agent : gauges_) {
-      if (f < of_agent.size()) {
-        sum.in_flight += of_agent[f].in_flight;
-        sum.done += of_agent[f].done;
-        sum.failed += of_agent[f].failed;
-      }
-    }
-    lines.push_back(fmt::format("  frontend {:<34} in flight {:>6} done {:>8} failed {:>5}",
-                                frontends_[f], sum.in_flight, sum.done, sum.failed));
+    const wire::FrontendGauge sum = frontend_sum(f);
+    lines.push_back(fmt::format("  frontend {:<34} in flight {:>6} done {:>8} failed {:>5}{}",
+                                frontends_[f], sum.in_flight, sum.done, sum.failed,
+                                fails(f) ? "  FAILING" : ""));
   }
   if (std::string health = health_line(); !health.empty()) {
     lines.push_back("  " + health);

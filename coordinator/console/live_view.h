@@ -56,10 +56,14 @@ class LiveView {
     base::Instant at{};
     std::uint64_t done = 0;
     std::uint64_t tokens = 0;
+    std::vector<wire::FrontendGauge> frontends;
   };
   Rate rate() const;
   std::string time_left(base::Instant now) const;
   std::uint64_t in_flight() const;
+  wire::FrontendGauge frontend_sum(std::size_t frontend) const;
+  // Every query of it that ended within the last few seconds failed, and some did.
+  bool fails(std::size_t frontend) const;
   void sample(base::Instant now);
   void note_health(AgentRow& row, const wire::Progress& progress);
   std::string health_line() const;  // empty: nothing to say

@@ -35,8 +35,9 @@ struct Gathering {
   Values issue_lag;
   Values send_lag;
 
-  void add(const ledger::Fact& fact, bool due_is_promise) {
+  void add(const ledger::Fact& fact, bool due_is_promise, base::Instant done_at) {
     ++part.completed;
+    note_end(fact, done_at);
     part.failed += fact.ok() ? 0U : 1U;
     part.connections_opened += fact.sent_at.is_set() && !fact.connection_reused ? 1U : 0U;
     if (fact.ok() && fact.completion_tokens > 0) {
@@ -51,6 +52,21 @@ struct Gathering {
     }
     if (fact.sent_at.is_set() && fact.issued_at.is_set()) {
       send_lag.push_back((fact.sent_at - fact.issued_at).ns);
+    }
+  }
+
+  void note_end(const ledger::Fact& fact, base::Instant at) {
+    if (fact.failure == wire::Failure::kCancelled) {
+      ++part.cancelled;
+      return;
+    }
+    if (fact.ok()) {
+      part.last_success_at = std::max(part.last_success_at, at);
+      return;
+    }
+    part.last_failure_at = std::max(part.last_failure_at, at);
+    if (!part.first_failure_at.is_set() || at < part.first_failure_at) {
+      part.first_failure_at = at;
     }
   }
 
@@ -120,7 +136,7 @@ std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger,
     if (index >= parts.size()) {
       parts.resize(index + 1);  // an index nobody configured still gets a line
     }
-    parts[index].add(fact, promise(fact));
+    parts[index].add(fact, promise(fact), ledger.to_coordinator(fact, fact.done_at));
   }
   std::vector<Part> out;
   for (Gathering& part : parts) {

@@ -37,6 +37,11 @@ struct Part {
   // closed loop, whose due time is the phase's start whatever the number of slots.
   std::optional<Tail> issue_lag;
   std::optional<Tail> send_lag;  // sent − issued: waiting for a connection, and connecting
+  std::uint64_t cancelled = 0;   // of the failed: by the run's end, so nobody's fault
+  // Ends of the other failures and of successes, on the coordinator's clock; unset: none.
+  base::Instant first_failure_at{};
+  base::Instant last_failure_at{};
+  base::Instant last_success_at{};
 };
 
 struct FailureKind {

@@ -191,6 +191,11 @@ void put_part(Json& out, const Part& part) {
   out["sent_minus_issued_ns"] = tail(part.send_lag);
 }
 
+// Seconds of the run; null when it did not happen.
+Json since_start(const RunFacts& facts, base::Instant at) {
+  return at.is_set() ? Json((at - facts.started_at).to_seconds()) : Json(nullptr);
+}
+
 Json verdict_json(const verdict::Verdict& verdict) {
   Json reasons = Json::array();
   for (const verdict::Reason& reason : verdict.reasons) {
@@ -323,7 +328,11 @@ Json distributed_json(const Report& report) {
   for (std::size_t i = 0; i < report.breakdown.frontends.size(); ++i) {
     Json endpoint = Json::object();
     endpoint["url"] = endpoint_name(report.facts, i);
-    put_part(endpoint, report.breakdown.frontends[i]);
+    const Part& part = report.breakdown.frontends[i];
+    put_part(endpoint, part);
+    endpoint["first_failure_s"] = since_start(report.facts, part.first_failure_at);
+    endpoint["last_failure_s"] = since_start(report.facts, part.last_failure_at);
+    endpoint["last_success_s"] = since_start(report.facts, part.last_success_at);
     endpoints.push_back(std::move(endpoint));
   }
   Json phases = Json::array();
@@ -339,6 +348,7 @@ Json distributed_json(const Report& report) {
   return Json{{"agents", std::move(agents)},
               {"endpoints", std::move(endpoints)},
               {"phases", std::move(phases)},
+              {"budget", report.facts.budget},
               {"repeated_batches", report.repeated_batches},
               {"stamps", report.facts.config.kernel_stamps ? "kernel receive" : "read"},
               {"mean_in_flight", optional(report.breakdown.mean_in_flight)},

@@ -24,6 +24,29 @@ std::string us_pair(const std::optional<Tail>& tail) {
               : "-";
 }
 
+// Names a frontend that failed, and when; times are of the run.
+void put_trouble(std::string& out, const Report& report, std::size_t i) {
+  const Part& part = report.breakdown.frontends[i];
+  const std::uint64_t failed = part.failed - part.cancelled;
+  if (failed == 0) {
+    return;
+  }
+  const auto since_start = [&](base::Instant at) {
+    return (at - report.facts.started_at).to_seconds();
+  };
+  const auto& urls = report.facts.config.endpoints;
+  out += fmt::format("  {}: {} of {} failed, the first at {:.3f} s, the last at {:.3f} s",
+                     i < urls.size() ? urls[i] : "(not configured)", failed, part.completed,
+                     since_start(part.first_failure_at), since_start(part.last_failure_at));
+  if (!part.last_success_at.is_set()) {
+    out += "; it never succeeded\n";
+  } else if (part.last_success_at < part.first_failure_at) {
+    out += fmt::format("; no success after {:.3f} s\n", since_start(part.last_success_at));
+  } else {
+    out += fmt::format("; last success at {:.3f} s\n", since_start(part.last_success_at));
+  }
+}
+
 void put_frontends(std::string& out, const Report& report) {
   const auto& parts = report.breakdown.frontends;
   out += "------------------- Frontends -------------------\n";
@@ -35,6 +58,9 @@ void put_frontends(std::string& out, const Report& report) {
     out += fmt::format("{:>10} {:>8} {:>12} {:>8} {:>21} {:>21}  {}\n", part.completed, part.failed,
                        part.output_tokens, part.connections_opened, pair(part.ttft),
                        pair(part.latency), i < urls.size() ? urls[i] : "(not configured)");
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    put_trouble(out, report, i);
   }
   out += "\n";
 }
@@ -145,6 +171,17 @@ void put_client(std::string& out, const Report& report) {
   out += "\n";
 }
 
+void put_budget(std::string& out, const Report& report) {
+  if (report.facts.budget.empty()) {
+    return;
+  }
+  out += "------------------- Budget -------------------\n";
+  for (const std::string& line : report.facts.budget) {
+    out += "  " + line + "\n";
+  }
+  out += "\n";
+}
+
 void put_origin(std::string& out, const Report& report) {
   const Breakdown& breakdown = report.breakdown;
   out += "------------------- How these numbers were made -------------------\n";
@@ -211,6 +248,7 @@ void put_own_sections(std::string& out, const Report& report) {
   put_failures(out, report);
   put_client(out, report);
   put_client_health(out, report);
+  put_budget(out, report);
   put_origin(out, report);
 }
 

@@ -141,6 +141,7 @@ struct RunFacts {
   ConfigFacts config;
   std::vector<PhaseFacts> phases;  // index = Record::phase
   std::vector<AgentFacts> agents;
+  std::vector<std::string> budget;  // sentences: what the load took of the hosts
 };
 
 // One prompt as it was sent. kNone: nothing is known of it.

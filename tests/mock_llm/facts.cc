@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tutti::mock_llm {
 namespace {
@@ -56,10 +57,22 @@ void Lateness::add(std::int64_t late_ns) {
   max_ns = std::max(max_ns, late_ns);
 }
 
+void count_peer(Facts& facts, std::uint16_t port, std::string address) {
+  if (facts.peers.size() >= kPeersMax && facts.peers.count({port, address}) == 0) {
+    address = "others";
+  }
+  ++facts.peers[{port, std::move(address)}];
+}
+
 std::string prometheus_text(const Facts& f) {
   std::string out;
   per_port(out, f, "connections_accepted_total", "counter", "Connections taken.",
            &PortFacts::accepted);
+  head(out, "peer_connections_total", "counter", "Connections taken, by client address.");
+  for (const auto& [key, count] : f.peers) {
+    out += fmt::format("tutti_mock_peer_connections_total{{port=\"{}\",peer=\"{}\"}} {}\n",
+                       key.first, key.second, count);
+  }
   per_port(out, f, "connections_open", "gauge", "Connections open now.", &PortFacts::open);
   per_port(out, f, "requests_total", "counter", "Requests read, on any route.",
            &PortFacts::requests);

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/mock_llm/fault.h"
@@ -30,8 +32,13 @@ struct Lateness {
   void add(std::int64_t late_ns);
 };
 
+// Of the first kPeersMax addresses seen; the rest count together as "others".
+inline constexpr std::size_t kPeersMax = 256;
+
 struct Facts {
   std::vector<PortFacts> ports;
+  std::map<std::pair<std::uint16_t, std::string>, std::uint64_t>
+      peers;                      // (port, address) → accepted
   std::uint64_t completions = 0;  // requests on the two POST routes
   std::uint64_t finished = 0;     // of them, answered to the end as planned
   std::uint64_t refused = 0;      // malformed or unacceptable requests
@@ -50,6 +57,7 @@ struct Facts {
   Lateness late;
 };
 
+void count_peer(Facts& facts, std::uint16_t port, std::string address);
 std::string prometheus_text(const Facts& facts);
 std::string totals_line(const Facts& facts);
 

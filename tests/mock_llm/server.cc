@@ -1,6 +1,7 @@
 #include "tests/mock_llm/server.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +14,13 @@
 
 namespace tutti::mock_llm {
 namespace {
+
+std::string address_text(const sockaddr_storage& from, socklen_t length) {
+  char text[NI_MAXHOST] = "unknown";
+  getnameinfo(reinterpret_cast<const sockaddr*>(&from), length, text, sizeof text, nullptr, 0,
+              NI_NUMERICHOST);
+  return text;
+}
 
 constexpr int kEventsPerTurn = 512;
 constexpr int kAcceptsPerTurn = 128;
@@ -138,9 +146,12 @@ void Server::adopt(int fd, std::uint16_t port) {
 
 void Server::accept_some(std::uint16_t port) {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    const int fd =
-        ::accept4(listeners_[port].fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    const int fd = ::accept4(listeners_[port].fd.get(), reinterpret_cast<sockaddr*>(&from), &length,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
+      count_peer(facts_, facts_.ports[port].port, address_text(from, length));
       adopt(fd, port);
       continue;
     }

@@ -111,7 +111,7 @@ class RandomMessages {
   }
   void fill(base::PhaseKind& out) { pick(out, base::PhaseKind::kAccuracy); }
   void fill(base::Pacing& out) { pick(out, base::Pacing::kClosedLoop); }
-  void fill(base::Balance& out) { pick(out, base::Balance::kPinned); }
+  void fill(base::Balance& out) { pick(out, base::Balance::kAffinity); }
   void fill(base::Way& out) { pick(out, base::Way::kMulti); }
   void fill(base::ApiType& out) { pick(out, base::ApiType::kOpenAiCompletions); }
   void fill(Outcome& out) { pick(out, Outcome::kCancelled); }
@@ -141,13 +141,13 @@ class RandomMessages {
     all(__VA_ARGS__);          \
   }
   TUTTI_FILL(Dial, a, b)
-  TUTTI_FILL(Hello, a, b, c, d, e, f, g, h, i, j)
+  TUTTI_FILL(Hello, a, b, c, d, e, f, g, h, i, j, k, l)
   TUTTI_FILL(Welcome, a, b, c, d)
   TUTTI_FILL(Refused, a)
   TUTTI_FILL(ClockPing, a, b)
   TUTTI_FILL(ClockPong, a, b, c, d)
   TUTTI_FILL(Header, a, b)
-  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
+  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q)
   TUTTI_FILL(Prepare, a, b, c, d, e)
   TUTTI_FILL(BodiesWanted, a)
   TUTTI_FILL(BodyChunk, a, b, c)

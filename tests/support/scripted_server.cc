@@ -137,6 +137,7 @@ struct ScriptedServer::Inside {
   std::vector<std::thread> threads;
   std::vector<ScriptedRequest> seen;
   std::size_t connections = 0;
+  std::vector<std::string> peers;
   std::size_t in_flight_max = 0;
 
   struct Connection {
@@ -183,7 +184,10 @@ struct ScriptedServer::Inside {
 
 void ScriptedServer::Inside::accept_loop() {
   while (true) {
-    const int fd = accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
+    sockaddr_in from{};
+    socklen_t length = sizeof from;
+    const int fd =
+        accept4(listener.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_CLOEXEC);
     if (fd < 0) {
       return;
     }
@@ -197,6 +201,9 @@ void ScriptedServer::Inside::accept_loop() {
     open[fd] = true;
     threads.emplace_back([this, fd, number = connections] { serve(fd, number); });
     ++connections;
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &from.sin_addr, text, sizeof text);
+    peers.emplace_back(text);
   }
 }
 
@@ -349,6 +356,11 @@ std::string ScriptedServer::certificate_file() const { return inside_->pem_file;
 std::size_t ScriptedServer::connections() const {
   const std::lock_guard lock(inside_->mutex);
   return inside_->connections;
+}
+
+std::vector<std::string> ScriptedServer::peers() const {
+  const std::lock_guard lock(inside_->mutex);
+  return inside_->peers;
 }
 
 std::size_t ScriptedServer::open_connections() const {

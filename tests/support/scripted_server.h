@@ -72,7 +72,8 @@ class ScriptedServer {
 
   std::size_t connections() const;  // accepted so far
   std::size_t open_connections() const;
-  std::size_t requests() const;  // read whole so far
+  std::vector<std::string> peers() const;  // address each accepted connection came from
+  std::size_t requests() const;            // read whole so far
   std::size_t in_flight_max() const;
   std::vector<ScriptedRequest> seen() const;
   // FIN on every connection that waits for a request.

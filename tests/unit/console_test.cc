@@ -55,6 +55,27 @@ TEST(LiveView, RatesComeFromTheWindowAndTimeLeftFromThePace) {
   EXPECT_THAT(line, HasSubstr("left 00:10"));
 }
 
+// Frontend two answers nothing well from a moment on; one has a failure among successes.
+TEST(LiveView, AFrontendWithNothingButFailuresIsNamed) {
+  LiveView view = started_view();
+  wire::Progress p = progress(16, 0);
+  const auto at = [](int s) { return Instant{1} + Duration::seconds(s); };
+  view.note_progress(0, p, at(1));
+  view.note_progress(0, p, at(2));
+  EXPECT_THAT(view.block(at(2), 200), Not(HasSubstr("FAILING"))) << "nothing ended";
+  p.frontends[0].done += 10;
+  p.frontends[0].failed += 9;
+  p.frontends[1].done += 4;
+  p.frontends[1].failed += 4;
+  view.note_progress(0, p, at(3));
+  EXPECT_THAT(view.plain_line(at(3)), HasSubstr("FAILING: http://two:2"));
+  EXPECT_THAT(view.plain_line(at(3)), Not(HasSubstr("FAILING: http://one:1")));
+  EXPECT_THAT(view.block(at(3), 200), HasSubstr("FAILING"));
+  p.frontends[1].done += 1;  // it is back
+  view.note_progress(0, p, at(4));
+  EXPECT_THAT(view.plain_line(at(4)), Not(HasSubstr("FAILING")));
+}
+
 TEST(LiveView, PercentilesAppearOnceThereAreValues) {
   LiveView view = started_view();
   EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("TTFT p50 - p99 -"));

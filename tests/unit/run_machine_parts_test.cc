@@ -137,11 +137,20 @@ TEST(Capacity, AgentsOfOneHostShareItsPorts) {
   const RunPlan plan = plan_of(base::Pacing::kClosedLoop, 60'000);
   const Capacity refused = share_capacity(plan, fleet.list());
   ASSERT_EQ(refused.problems.size(), 1U);
-  EXPECT_THAT(refused.problems[0], HasSubstr("host big would open 60000 connections"));
-  EXPECT_THAT(refused.problems[0], HasSubstr("28000 ports × 1 source addresses × 2 frontends"));
-  EXPECT_THAT(refused.problems[0], HasSubstr("allow 56000"));
-  fleet.agents[0].hello.source_addresses = {"10.0.0.1", "10.0.0.2"};
-  EXPECT_TRUE(share_capacity(plan, fleet.list()).problems.empty());
+  EXPECT_THAT(refused.problems[0], HasSubstr("host big would open 60000 connections from 1 source "
+                                             "address to 2 frontends"));
+  EXPECT_THAT(refused.problems[0], HasSubstr("30000 on the fullest pair"));
+  EXPECT_THAT(refused.problems[0], HasSubstr("28000 ports, which allows 56000"));
+  EXPECT_THAT(refused.problems[0], HasSubstr("source_addresses"));
+  EXPECT_THAT(refused.problems[0], HasSubstr("ip_local_port_range"));
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.source_addresses = {"10.0.0.1", "10.0.0.2"};
+  }
+  const Capacity fits = share_capacity(plan, fleet.list());
+  EXPECT_TRUE(fits.problems.empty());
+  // 60,000 over 2 sources × 2 frontends.
+  EXPECT_THAT(fits.budget, testing::Contains(HasSubstr("15000 on the fullest pair of 28000 ports "
+                                                       "each (54 %)")));
 }
 
 TEST(Capacity, OpenPhasesGetWhatTheAgentsHoldUnlessTold) {
@@ -159,6 +168,108 @@ TEST(Capacity, OpenPhasesGetWhatTheAgentsHoldUnlessTold) {
   plan.in_flight_max = 0;
   plan.phases[0].schedule.total = 3;
   EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].slots[0], 3U);
+}
+
+// The example of docs/operating.md.
+TEST(Capacity, TheBudgetIsSaidWithItsArithmetic) {
+  Fleet fleet(2);
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.host = "big";
+    agent.hello.memory_bytes = std::uint64_t{8} << 30;
+  }
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 4000);
+  plan.bodies.bytes = std::uint64_t{3} << 20;
+  const Capacity capacity = share_capacity(plan, fleet.list());
+  EXPECT_TRUE(capacity.problems.empty());
+  EXPECT_THAT(
+      capacity.budget,
+      testing::ElementsAre(
+          "agents a and b: each 2000 connections + 2000 kept idle + 64 + 16 × 4 workers = 4128 of "
+          "10000 open files",
+          "host big would open 4000 connections from 1 source address to 2 frontends (distinct "
+          "host:port), 2000 on the fullest pair of 28000 ports each (7 %)",
+          "host big takes memory for 4000 streams × 16 KiB (direct) + 2 agents × 64 MiB + bodies "
+          "3.0 MiB = 193.5 MiB of 8.0 GiB free"));
+}
+
+TEST(Capacity, MemoryIsSharedByTheAgentsOfAHostAndTooLittleIsRefused) {
+  Fleet fleet(2);
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.host = "big";
+    agent.hello.memory_bytes = std::uint64_t{190} << 20;
+  }
+  const Capacity capacity = share_capacity(plan_of(base::Pacing::kClosedLoop, 4000), fleet.list());
+  ASSERT_EQ(capacity.problems.size(), 1U);
+  EXPECT_THAT(capacity.problems[0], HasSubstr("4000 streams × 16 KiB"));
+  EXPECT_THAT(capacity.problems[0], HasSubstr("add hosts"));
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.host = agent.hello.agent_name;
+  }
+  EXPECT_TRUE(
+      share_capacity(plan_of(base::Pacing::kClosedLoop, 4000), fleet.list()).problems.empty());
+}
+
+TEST(Capacity, WeightsAndUrlsOfOneServerFillAPairSooner) {
+  Fleet fleet(1);
+  fleet.agents[0].hello.fd_limit = 1'000'000;
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 40'000);
+  EXPECT_TRUE(share_capacity(plan, fleet.list()).problems.empty());
+  plan.target.balance = base::Balance::kWeighted;
+  plan.target.weights = {3, 1};
+  Capacity capacity = share_capacity(plan, fleet.list());
+  ASSERT_EQ(capacity.problems.size(), 1U);
+  EXPECT_THAT(capacity.problems[0], HasSubstr("30000 on the fullest pair"));
+  plan.target.balance = base::Balance::kLeastInFlight;
+  plan.target.urls = {"http://one/a", "http://ONE:80/b"};
+  capacity = share_capacity(plan, fleet.list());
+  ASSERT_EQ(capacity.problems.size(), 1U);
+  EXPECT_THAT(capacity.problems[0], HasSubstr("to 1 frontend"));
+}
+
+TEST(Capacity, IdleConnectionsAreKeptAsFarAsFilesAllow) {
+  Fleet fleet(1);
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 9000);  // 9,872 files are left
+  EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 9872U);
+  plan.target.urls.pop_back();  // one frontend: every connection fits the next query
+  EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 0U);
+}
+
+TEST(Capacity, EachAgentUsesTheSourceAddressesThatAreItsHosts) {
+  Fleet fleet(3);
+  fleet.agents[0].hello.own_addresses = {"127.0.0.1/8", "10.0.0.1", "10.0.0.2"};
+  fleet.agents[1].hello.own_addresses = {"127.0.0.1/8", "10.0.0.3"};
+  fleet.agents[2].hello.source_addresses = {"10.9.9.9"};  // its own choice
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 10);
+  plan.target.source_addresses = {"10.0.0.1", "10.0.0.2", "10.0.0.3"};
+  const Capacity capacity = share_capacity(plan, fleet.list());
+  EXPECT_THAT(capacity.problems, testing::IsEmpty());
+  EXPECT_THAT(capacity.shares[0].source_addresses, testing::ElementsAre("10.0.0.1", "10.0.0.2"));
+  EXPECT_THAT(capacity.shares[1].source_addresses, testing::ElementsAre("10.0.0.3"));
+  EXPECT_THAT(capacity.shares[2].source_addresses, testing::ElementsAre("10.9.9.9"));
+}
+
+TEST(Capacity, SourceAddressesThatAreNobodysAreNamed) {
+  Fleet fleet(2);
+  fleet.agents[0].hello.own_addresses = {"10.0.0.1"};
+  fleet.agents[1].hello.own_addresses = {"10.0.0.2"};
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 10);
+  plan.target.source_addresses = {"10.0.0.1", "10.0.0.7"};
+  const Capacity capacity = share_capacity(plan, fleet.list());
+  ASSERT_EQ(capacity.problems.size(), 2U);
+  EXPECT_THAT(capacity.problems[0], HasSubstr("agent b on host host-b has none of"));
+  EXPECT_THAT(capacity.problems[0], HasSubstr("it has 10.0.0.2"));
+  EXPECT_THAT(capacity.problems[1], HasSubstr("10.0.0.7 is on no agent's host"));
+}
+
+TEST(Capacity, SourcesOfTheWrongFamilyAreNamedWithTheFrontend) {
+  Fleet fleet(1);
+  fleet.agents[0].hello.source_addresses = {"fd00::1"};
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 10);
+  plan.target.urls = {"http://10.0.0.9:8000/x", "http://[fd00::9]:8000/x"};
+  const Capacity capacity = share_capacity(plan, fleet.list());
+  ASSERT_EQ(capacity.problems.size(), 1U);
+  EXPECT_THAT(capacity.problems[0], HasSubstr("cannot reach 10.0.0.9:8000"));
+  EXPECT_THAT(capacity.problems[0], HasSubstr("none is IPv4"));
 }
 
 TEST(Capacity, ConnectionsFollowTheSettings) {

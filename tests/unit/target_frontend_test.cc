@@ -72,34 +72,5 @@ TEST(Frontends, BadUrlsSayWhatWouldBeRight) {
   EXPECT_FALSE(parse_frontends(wire::TargetSpec{}));
 }
 
-TEST(FrontendPicker, LeastInFlightFillsTheGapAndRotatesTies) {
-  FrontendPicker picker(base::Balance::kLeastInFlight, 3, 0);
-  std::vector<int> first;
-  for (int i = 0; i < 6; ++i) {
-    const std::uint16_t f = picker.pick(0);
-    picker.started(f);
-    first.push_back(f);
-  }
-  EXPECT_THAT(first, testing::ElementsAre(0, 1, 2, 0, 1, 2));
-  picker.ended(1);
-  EXPECT_EQ(picker.pick(0), 1);
-  picker.started(1);
-  EXPECT_EQ(picker.in_flight(1), 2U);
-}
-
-TEST(FrontendPicker, WorkersBeginAtDifferentFrontends) {
-  FrontendPicker second(base::Balance::kLeastInFlight, 3, 4);
-  EXPECT_EQ(second.pick(0), 1);
-}
-
-TEST(FrontendPicker, RoundRobinIsTheSequenceAndPinnedTheWorker) {
-  FrontendPicker robin(base::Balance::kRoundRobin, 3, 1);
-  FrontendPicker pinned(base::Balance::kPinned, 3, 7);
-  for (base::Seq seq = 0; seq < 9; ++seq) {
-    EXPECT_EQ(robin.pick(seq), seq % 3);
-    EXPECT_EQ(pinned.pick(seq), 1);
-  }
-}
-
 }  // namespace
 }  // namespace tutti::target

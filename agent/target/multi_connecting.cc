@@ -1,0 +1,57 @@
+// MultiTransport's line of queries that may not open a connection yet. curl decides for itself
+// whether it opens one; so a query is given to curl when one of its shard is free, or when the
+// pacer allows a new one, and whatever curl opens is charged.
+
+#include "agent/target/multi_transport.h"
+
+namespace tutti::target {
+
+bool MultiTransport::finds_connection(const Shard& shard, const Exchange& exchange) const {
+  const std::uint16_t frontend = exchange.frontend();
+  return shard.open[frontend] > shard.busy[frontend] || stock_.kept(frontend) > 0;
+}
+
+void MultiTransport::wait_to_connect(Exchange& exchange) {
+  shard_of(exchange).waiting.add(exchange.wait);
+  exchange.wait.on = true;
+  ++waiting_count_;
+}
+
+void MultiTransport::forget_waiting(Exchange& exchange) {
+  shard_of(exchange).waiting.remove(exchange.wait);
+  exchange.wait.on = false;
+  --waiting_count_;
+}
+
+// A handle of `shard` was released, and perhaps its connection kept.
+void MultiTransport::give_to_waiting(Shard& shard) {
+  for (auto* each = shard.waiting.oldest(); each != nullptr; each = each->newer) {
+    if (finds_connection(shard, *each->call)) {
+      forget_waiting(*each->call);
+      launch(*each->call);
+      return;
+    }
+  }
+}
+
+// Gives curl what the pacer allows, the longest waiting query first.
+void MultiTransport::go_on_connecting(base::Instant now) {
+  // A handle that opens nothing charges nothing: each query waiting now is looked at once.
+  for (std::size_t left = waiting_count_; left > 0 && pacer_.open(now); --left) {
+    Exchange* first = nullptr;
+    for (const Shard& shard : shards_) {
+      const auto* oldest = shard.waiting.oldest();
+      if (oldest != nullptr &&
+          (first == nullptr || oldest->call->started_at() < first->started_at())) {
+        first = oldest->call;
+      }
+    }
+    if (first == nullptr) {
+      return;
+    }
+    forget_waiting(*first);
+    launch(*first);
+  }
+}
+
+}  // namespace tutti::target

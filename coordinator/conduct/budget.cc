@@ -1,0 +1,268 @@
+#include "coordinator/conduct/budget.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+
+#include "common/sys/address.h"
+
+namespace tutti::conduct {
+namespace {
+
+using Agents = std::vector<const roster::Agent*>;
+
+constexpr std::size_t kNamesMax = 3;
+constexpr double kFullPercent = 95;
+
+std::string authority_of(const std::string& url) {
+  const bool tls = url.starts_with("https:");
+  const std::size_t begin = url.find("://");
+  const std::size_t from = begin == std::string::npos ? 0 : begin + 3;
+  std::string text = url.substr(from, url.find_first_of("/?#", from) - from);
+  if (const std::size_t at = text.rfind('@'); at != std::string::npos) {
+    text.erase(0, at + 1);
+  }
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || text.ends_with(']')) {
+    text += tls ? ":443" : ":80";
+  }
+  return text;
+}
+
+std::vector<sys::IpAddress> parsed(const std::vector<std::string>& texts) {
+  std::vector<sys::IpAddress> out;
+  for (const std::string& text : texts) {
+    if (const auto address = sys::parse_ip(text)) {
+      out.push_back(*address);
+    }
+  }
+  return out;
+}
+
+// Sources of `texts` that can reach a destination; a name may turn out to be of either family, so
+// the family with fewer is counted on.
+std::size_t usable(const std::vector<std::string>& texts, const Destinations::One& to) {
+  const auto sources = parsed(texts);
+  const auto v6 = static_cast<std::size_t>(
+      std::count_if(sources.begin(), sources.end(), [](const auto& a) { return a.v6; }));
+  const std::size_t v4 = sources.size() - v6;
+  if (to.literal_v4 || to.literal_v6) {
+    return to.literal_v4 ? v4 : v6;
+  }
+  return v4 == 0 || v6 == 0 ? v4 + v6 : std::min(v4, v6);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  return bytes >= kGiB ? fmt::format("{:.1f} GiB", bytes / kGiB)
+                       : fmt::format("{:.1f} MiB", bytes / (1024.0 * 1024));
+}
+
+bool is_direct(const wire::TargetSpec& target) {
+  const bool tls = std::any_of(target.urls.begin(), target.urls.end(),
+                               [](const std::string& url) { return url.starts_with("https:"); });
+  return target.way != base::Way::kMulti && !tls;
+}
+
+std::uint64_t connections_of(const AgentShare& share) {
+  return share.connections_max == 0 ? share.slots_max
+                                    : std::min(share.slots_max, share.connections_max);
+}
+
+}  // namespace
+
+std::string names_text(const std::vector<std::string>& names) {
+  if (names.size() == 1) {
+    return names.front();
+  }
+  const std::size_t shown = std::min(names.size() - 1, kNamesMax);
+  const std::string first = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  const std::size_t left = names.size() - shown;
+  return first + (left == 1 ? " and " + names.back() : fmt::format(" and {} more", left));
+}
+
+double Destinations::part_max() const {
+  double most = 0;
+  for (const One& one : all) {
+    most = std::max(most, one.part);
+  }
+  return most;
+}
+
+Destinations destinations_of(const wire::TargetSpec& target) {
+  Destinations out;
+  const double total = std::accumulate(target.weights.begin(), target.weights.end(), 0.0);
+  const bool weighted = target.balance == base::Balance::kWeighted && total > 0;
+  for (std::size_t i = 0; i < target.urls.size(); ++i) {
+    const std::string authority = authority_of(target.urls[i]);
+    auto found = std::find_if(out.all.begin(), out.all.end(), [&](const Destinations::One& one) {
+      return one.authority == authority;
+    });
+    if (found == out.all.end()) {
+      Destinations::One one{authority};
+      const std::string host = authority.substr(0, authority.rfind(':'));
+      one.literal_v6 = host.starts_with('[');
+      one.literal_v4 = !one.literal_v6 && sys::parse_ip(host).has_value();
+      out.all.push_back(one);
+      found = out.all.end() - 1;
+    }
+    found->part +=
+        weighted ? target.weights.at(i) / total : 1.0 / static_cast<double>(target.urls.size());
+  }
+  return out;
+}
+
+void share_sources(const RunPlan& plan, const Agents& agents, Capacity& out) {
+  const auto& wanted = plan.target.source_addresses;
+  const Destinations destinations = destinations_of(plan.target);
+  std::set<std::string> owned;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    const wire::Hello& hello = agents[i]->hello;
+    auto& mine = out.shares[i].source_addresses;
+    mine = hello.source_addresses;
+    for (const std::string& text : wanted) {
+      const auto address = sys::parse_ip(text);
+      const bool own =
+          address && std::any_of(hello.own_addresses.begin(), hello.own_addresses.end(),
+                                 [&](const auto& block) { return sys::covers(block, *address); });
+      if (own) {
+        owned.insert(text);
+      }
+      if (own && hello.source_addresses.empty()) {
+        mine.push_back(text);
+      }
+    }
+    if (!wanted.empty() && mine.empty()) {
+      out.problems.push_back(fmt::format(
+          "agent {} on host {} has none of source_addresses ({}) on an interface; it has {}: list "
+          "one of these, or start it with --source-address",
+          hello.agent_name, hello.host, fmt::join(wanted, ", "),
+          fmt::join(hello.own_addresses, ", ")));
+    }
+    for (const auto& to : destinations.all) {
+      if (!mine.empty() && usable(mine, to) == 0) {
+        out.problems.push_back(fmt::format(
+            "agent {} cannot reach {} from its source addresses ({}): none is {}", hello.agent_name,
+            to.authority, fmt::join(mine, ", "), to.literal_v6 ? "IPv6" : "IPv4"));
+      }
+    }
+  }
+  for (const std::string& text : wanted) {
+    if (owned.count(text) == 0) {
+      out.problems.push_back(fmt::format(
+          "source address {} is on no agent's host: add it to an interface there, or take it out "
+          "of source_addresses",
+          text));
+    }
+  }
+}
+
+// A pair is one source address and one destination; its connections need a port each.
+void check_ports(const RunPlan& plan, const Agents& agents, Capacity& out) {
+  struct Host {
+    std::uint64_t ports = 0;
+    std::uint64_t connections = 0;
+    std::map<std::string, double> pair_max;  // by source address; "": the kernel's pick
+  };
+  const Destinations destinations = destinations_of(plan.target);
+  std::map<std::string, Host> hosts;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    const wire::Hello& hello = agents[i]->hello;
+    Host& host = hosts[hello.host];
+    host.ports = host.ports == 0 ? hello.ephemeral_ports
+                                 : std::min<std::uint64_t>(host.ports, hello.ephemeral_ports);
+    const auto& sources = out.shares[i].source_addresses;
+    const std::uint64_t connections = connections_of(out.shares[i]);
+    host.connections += connections;
+    double busiest = 0;
+    for (const auto& to : destinations.all) {
+      const std::size_t count = sources.empty() ? 1 : std::max<std::size_t>(1, usable(sources, to));
+      busiest = std::max(busiest, std::ceil(static_cast<double>(connections) * to.part) /
+                                      static_cast<double>(count));
+    }
+    for (const std::string& source : sources.empty() ? std::vector<std::string>{""} : sources) {
+      host.pair_max[source] += busiest;
+    }
+  }
+  for (const auto& [name, host] : hosts) {
+    double pair = 0;
+    for (const auto& [source, connections] : host.pair_max) {
+      pair = std::max(pair, connections);
+    }
+    pair = std::ceil(pair);
+    if (host.ports == 0 || host.connections == 0) {
+      continue;
+    }
+    const auto ports = static_cast<double>(host.ports);
+    const std::string wanted = fmt::format(
+        "host {} would open {} connections from {} source address{} to {} frontend{} (distinct "
+        "host:port), {:.0f} on the fullest pair",
+        name, host.connections, host.pair_max.size(), host.pair_max.size() == 1 ? "" : "es",
+        destinations.all.size(), destinations.all.size() == 1 ? "" : "s", pair);
+    if (pair > ports) {
+      out.problems.push_back(fmt::format(
+          "{}, and a pair has {} ports, which allows {:.0f}: give its agents more source addresses "
+          "(distributed.source_addresses), widen net.ipv4.ip_local_port_range, or add frontends or "
+          "hosts",
+          wanted, host.ports, std::floor(static_cast<double>(host.connections) * ports / pair)));
+      continue;
+    }
+    const double percent = 100 * pair / ports;
+    out.budget.push_back(fmt::format(
+        "{} of {} ports each ({:.0f} %){}", wanted, host.ports, percent,
+        percent > kFullPercent ? "; little is left for ports in TIME_WAIT: connects may "
+                                 "fail"
+                               : ""));
+  }
+}
+
+void check_memory(const RunPlan& plan, const Agents& agents, Capacity& out) {
+  struct Host {
+    std::uint64_t agents = 0;
+    std::uint64_t streams = 0;
+    std::uint64_t available = 0;  // 0: not known
+  };
+  const std::uint64_t each = is_direct(plan.target) ? kStreamBytesDirect : kStreamBytesMulti;
+  std::map<std::string, Host> hosts;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    const wire::Hello& hello = agents[i]->hello;
+    Host& host = hosts[hello.host];
+    ++host.agents;
+    host.streams += out.shares[i].slots_max;
+    host.available =
+        host.available == 0 ? hello.memory_bytes : std::min(host.available, hello.memory_bytes);
+  }
+  for (const auto& [name, host] : hosts) {
+    if (host.available == 0) {
+      continue;
+    }
+    const std::uint64_t needed =
+        host.streams * each + host.agents * kAgentBytes + plan.bodies.bytes;
+    const std::string sum = fmt::format(
+        "host {} takes memory for {} streams × {} KiB ({}) + {} agent{} × {} MiB + bodies {} = {}",
+        name, host.streams, each >> 10, is_direct(plan.target) ? "direct" : "multi", host.agents,
+        host.agents == 1 ? "" : "s", kAgentBytes >> 20,
+        bytes_text(static_cast<double>(plan.bodies.bytes)),
+        bytes_text(static_cast<double>(needed)));
+    const std::string free = bytes_text(static_cast<double>(host.available));
+    if (needed > host.available) {
+      out.problems.push_back(
+          fmt::format("{}, and {} are free: add hosts, free memory or raise its limit, or ask for "
+                      "fewer streams",
+                      sum, free));
+    } else {
+      out.budget.push_back(fmt::format("{} of {} free", sum, free));
+    }
+  }
+}
+
+}  // namespace tutti::conduct
