@@ -80,11 +80,11 @@ void DirectTransport::shake_stock(base::Instant now) {
     const auto frontend = static_cast<std::uint16_t>(i);
     const SocketAddress& address = shared_.heads[i].address;
     while (is_tls(frontend)) {
-      sys::Fd fd(stock_.take(frontend, reinterpret_cast<const sockaddr*>(&address.storage),
-                             address.length));
+      StockedSocket stocked = stock_.take(
+          frontend, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
       int os_error = 0;
       Connection* connection =
-          fd.is_open() ? pool_.adopt(std::move(fd), frontend, os_error) : nullptr;
+          stocked.fd.is_open() ? pool_.adopt(std::move(stocked), frontend, os_error) : nullptr;
       if (connection == nullptr) {
         break;
       }

@@ -366,7 +366,7 @@ TEST(EngineDirectTls, QueriesInTheHandshakeCanBeCancelledAndTimeOut) {
 
 class Sink final : public target::ExchangeSink {
  public:
-  void on_done(wire::Record& record) override { records.push_back(record); }
+  void on_done(std::unique_ptr<wire::Record>& record) override { records.push_back(*record); }
   void on_warmed(target::Warmed) override {}
   std::vector<wire::Record> records;
 };
