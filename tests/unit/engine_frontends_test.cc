@@ -1,5 +1,6 @@
 // Over real sockets, on both ways: which frontend, from which address, at which rate of connects.
 
+#include <atomic>
 #include <map>
 
 #include "tests/support/raw_peer.h"
@@ -24,8 +25,15 @@ std::map<std::string, int> counted(const std::vector<std::string>& peers) {
 // ---- source addresses ------------------------------------------------------------------------
 
 TEST(EngineSources, ConnectionsComeEvenlyFromEverySourceToEveryFrontend) {
-  ScriptedServer a(streams({"a"}, 100ms));
-  ScriptedServer b(streams({"a"}, 100ms));
+  // Nobody is answered before all have asked, so each has a connection of its own.
+  std::atomic<int> asked{0};
+  const auto answer = [&asked](const ScriptedRequest&) {
+    ++asked;
+    EngineRig::wait([&asked] { return asked >= 36; });
+    return support::stream_script({"a"});
+  };
+  ScriptedServer a(answer);
+  ScriptedServer b(answer);
   EngineRig rig({a.url(), b.url()});
   rig.config.slots = 36;
   rig.config.workers = 2;
