@@ -1,5 +1,5 @@
-// DirectTransport's way to a connection for a query: a kept one, one opened ahead, or a new one, now
-// or in line when connect_rate_max bounds it.
+// DirectTransport's way to a connection for a query: a kept one, one opened ahead, or a new one,
+// now or in line when connect_rate_max bounds it.
 
 #include <curl/curl.h>
 #include <sys/socket.h>

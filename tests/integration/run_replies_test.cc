@@ -100,7 +100,7 @@ TEST_P(Replies, AFaultIsOneRecordWithItsCauseAndHarmsNobody) {
     if (c.resent && multi) {
       EXPECT_GT(errors.size(), 0U);
       EXPECT_THAT(read_text(base + "/run/report.txt"),
-                  HasSubstr("Sent again on a fresh connection"));
+                  HasSubstr("on a fresh connection (the kept one had been closed): "));
     } else {
       EXPECT_EQ(errors.size(), kQueries / 3U);
     }
