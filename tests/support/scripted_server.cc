@@ -384,6 +384,16 @@ std::vector<ScriptedRequest> ScriptedServer::seen() const {
 }
 
 void ScriptedServer::close_idle() {
+  // A client has its reply a moment before the thread that sent it waits for the next request.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const auto busy = [this] {
+    const std::lock_guard lock(inside_->mutex);
+    return std::any_of(inside_->open.begin(), inside_->open.end(),
+                       [](const auto& each) { return !each.second; });
+  };
+  while (busy() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   const std::lock_guard lock(inside_->mutex);
   for (const auto& [fd, idle] : inside_->open) {
     if (idle) {

@@ -76,7 +76,7 @@ class ScriptedServer {
   std::size_t requests() const;            // read whole so far
   std::size_t in_flight_max() const;
   std::vector<ScriptedRequest> seen() const;
-  // FIN on every connection that waits for a request.
+  // FIN on every connection that waits for a request; waits, 5 s at most, until all of them do.
   void close_idle();
 
  private:

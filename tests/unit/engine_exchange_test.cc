@@ -23,8 +23,10 @@ TEST(EngineExchange, AStreamBecomesOneWholeRecord) {
   EXPECT_GE(record.issued_at, record.due_at);
   EXPECT_GE(record.sent_at, record.issued_at);
   EXPECT_GT(record.first_byte_at, record.sent_at);
-  EXPECT_GE((record.first_token_at - record.first_byte_at), Duration::millis(2));
-  EXPECT_GE((record.last_token_at - record.first_token_at), Duration::millis(5));
+  // A busy client may read several events at once; before they were sent it cannot.
+  EXPECT_GE(record.first_token_at, record.first_byte_at);
+  EXPECT_GE(record.last_token_at, record.first_token_at);
+  EXPECT_GE(record.last_token_at - record.sent_at, Duration::millis(8));
   EXPECT_GE(record.done_at, record.last_token_at);
   EXPECT_FALSE(record.connection_reused);
   EXPECT_FALSE(record.resent);
