@@ -22,6 +22,8 @@ struct Command {
 constexpr Command kCommands[] = {
     {"benchmark", &benchmark_command},
     {"probe", &probe_command},
+    {"slurm", &slurm_command},
+    {"srt", &srt_command},
     {"validate-yaml", &validate_yaml_command},
     {"init", &init_command},
     {"info", &info_command},
@@ -42,6 +44,12 @@ std::string help_for(const Words& words) {
   }
   if (first == "probe") {
     return probe_help();
+  }
+  if (first == "slurm") {
+    return slurm_help();
+  }
+  if (first == "srt") {
+    return srt_help();
   }
   if (first == "validate-yaml") {
     return validate_yaml_help();

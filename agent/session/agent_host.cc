@@ -302,8 +302,13 @@ void AgentHost::take(drive::EngineEvent&& event) {
 
 void AgentHost::take_signals() {
   while (const auto signal = signals_.take()) {
+    const char* const name = sys::StopSignals::name(*signal);
+    if (*signal == SIGUSR1 || *signal == SIGUSR2) {
+      // A batch system's warning goes to every task; it is the coordinator that ends a run.
+      base::log_info("session", fmt::format("{}: left to the coordinator", name));
+      continue;
+    }
     signalled_ = true;
-    const char* name = *signal == SIGINT ? "SIGINT" : "SIGTERM";
     base::log_warning("session", fmt::format("{}: leaving", name));
     feed(StopAsked{name});
   }

@@ -5,6 +5,7 @@
 // decides nothing about the run. Main thread only; blocks until the run has ended.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,11 @@
 
 namespace tutti::conduct {
 
+// Called when a phase starts, before its first query, and every few seconds while it lasts: the
+// phase and its records so far, failures included. On the main thread; must not throw.
+using PhaseWatch = std::function<void(const report::PhaseFacts& phase, std::uint64_t stored,
+                                      std::uint64_t failed)>;
+
 struct HostSettings {
   RunPlan plan;
   std::string folder;  // the run folder; exists
@@ -36,6 +42,8 @@ struct HostSettings {
   std::uint32_t workers = 0;  // of local agents; 0: their default
   bool insecure = false;
   bool show_progress = true;
+  std::optional<std::string> rendezvous;  // file that tells agents where `listen` is
+  PhaseWatch watch;
 };
 
 // What is known when the run is over; `ledger` holds the records, clocks set.
