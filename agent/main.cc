@@ -25,12 +25,14 @@ namespace {
 
 constexpr std::uint32_t kWorkersMax = 256;
 constexpr std::uint32_t kWaitMaxS = 24 * 3600;
+constexpr std::uint32_t kGraceMaxS = 3600;
 constexpr int kLookEveryMs = 100;
 
-// How to find a coordinator whose address nobody told us.
+// How the agent finds its coordinator and leaves it.
 struct Meeting {
   std::optional<std::string> file;
   std::uint32_t wait_s = 60;
+  std::uint32_t term_grace_s = 0;
 };
 
 std::string default_cache() {
@@ -62,6 +64,11 @@ void describe(CLI::App& app, session::AgentSettings& settings, Meeting& meeting,
       ->excludes(listen);
   app.add_option("--wait", meeting.wait_s, "seconds to look for a coordinator to dial")
       ->check(CLI::Range(1U, kWaitMaxS))
+      ->capture_default_str();
+  app.add_option("--term-grace", meeting.term_grace_s,
+                 "seconds that a SIGTERM leaves the coordinator to end the run first: for batch "
+                 "systems, which tell both at once")
+      ->check(CLI::Range(0U, kGraceMaxS))
       ->capture_default_str();
   app.add_option("--name", settings.name, "name in reports, unique in a run (default: HOST:PID)");
   app.add_option("--workers", settings.workers, "I/O threads; each drives its share of the streams")
@@ -128,6 +135,7 @@ int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;
+  settings.term_grace = base::Duration::seconds(meeting.term_grace_s);
   settings.patience = base::Duration::seconds(meeting.wait_s);
   if (meeting.file) {
     auto found = meet(meeting, clock, signals);

@@ -40,13 +40,9 @@ constexpr Duration kKillAfter = Duration::seconds(10);  // from SIGTERM to SIGKI
 constexpr int kNotFound = 127;
 constexpr std::uint32_t kWaitMaxS = 24 * 3600;
 
-struct SlurmOptions {
-  launch::LaunchOptions launch;
-  double grace_s = 25;
-};
+using launch::LaunchOptions;
 
-void describe_common(CLI::App& app, SlurmOptions& options) {
-  auto& to = options.launch;
+void describe_common(CLI::App& app, LaunchOptions& to) {
   app.add_option("--port", to.port, "where the coordinator listens")->capture_default_str();
   app.add_option("--agent-workers", to.workers, "I/O threads of each agent");
   app.add_option("--wait", to.wait_s, "seconds that agents look for the coordinator")
@@ -57,9 +53,8 @@ void describe_common(CLI::App& app, SlurmOptions& options) {
                "reaches the port can join");
 }
 
-void describe_run(CLI::App& app, SlurmOptions& options) {
-  auto& to = options.launch;
-  describe_common(app, options);
+void describe_run(CLI::App& app, LaunchOptions& to) {
+  describe_common(app, to);
   app.add_option("--jobid", to.job, "the job to start in, when not inside its allocation");
   app.add_option("--hosts", to.hosts, "host list of the run (default: all of the allocation)");
   app.add_option("--agents-on", to.agents_on, "hosts that get an agent (default: all)");
@@ -67,21 +62,22 @@ void describe_run(CLI::App& app, SlurmOptions& options) {
   app.add_option("--shared", to.shared,
                  "a folder that every host sees: agents then find the coordinator through a file "
                  "in it, and any free port will do");
-  app.add_option("--grace", options.grace_s,
+  app.add_option("--grace", to.grace_s,
                  "seconds from the first signal until the steps are killed; keep it below Slurm's "
                  "KillWait (30)")
-      ->check(CLI::Range(1.0, 86'400.0))
+      ->check(CLI::Range(1U, kWaitMaxS))
       ->capture_default_str();
   app.add_option("--srun", to.srun, "the srun to call")->capture_default_str();
   app.add_option("--srun-option", to.srun_words,
-                 "one more word for every srun line, written --srun-option=--mem=0; repeatable");
+                 "one more word for every srun line, written --srun-option=--mem=0; repeatable")
+      ->allow_extra_args(false);
 }
 
 // Options up to --, then the benchmark's words.
-base::Result<SlurmOptions> parse(const Words& words, void (*describe)(CLI::App&, SlurmOptions&)) {
+base::Result<LaunchOptions> parse(const Words& words, void (*describe)(CLI::App&, LaunchOptions&)) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  SlurmOptions options;
-  options.launch.benchmark.assign(dashes == words.end() ? dashes : dashes + 1, words.end());
+  LaunchOptions options;
+  options.benchmark.assign(dashes == words.end() ? dashes : dashes + 1, words.end());
   Words own(words.begin(), dashes);
   std::reverse(own.begin(), own.end());  // as CLI11 takes a vector
   CLI::App app;
@@ -297,10 +293,10 @@ void Launcher::watch_time(Instant now) {
   }
 }
 
-ExitCode run(const SlurmOptions& options) {
+ExitCode run(const LaunchOptions& options) {
   std::string folder;
-  if (options.launch.shared) {
-    auto made = make_private_folder(*options.launch.shared);
+  if (options.shared) {
+    auto made = make_private_folder(*options.shared);
     if (!made) {
       base::log_error("slurm", made.error().message);
       return made.error().code;
@@ -313,8 +309,7 @@ ExitCode run(const SlurmOptions& options) {
       std::filesystem::remove_all(folder, ignored);
     }
   };
-  const auto launch =
-      launch::plan_launch(options.launch, spec::process_environment, programs(), folder);
+  const auto launch = launch::plan_launch(options, spec::process_environment, programs(), folder);
   if (!launch) {
     remove_folder();
     return usage_error(launch.error().message, "slurm");
@@ -322,7 +317,7 @@ ExitCode run(const SlurmOptions& options) {
   base::log_info("slurm",
                  fmt::format("coordinator on {}, {} agents on {}", launch->coordinator_host,
                              launch->agent_hosts.size(), fmt::join(launch->agent_hosts, ",")));
-  Launcher launcher(*launch, Duration::from_seconds(options.grace_s));
+  Launcher launcher(*launch, Duration::seconds(options.grace_s));
   const auto code = launcher.run();
   remove_folder();
   if (!code) {
@@ -333,8 +328,8 @@ ExitCode run(const SlurmOptions& options) {
 }
 
 // Becomes the coordinator or the agent.
-ExitCode task(const SlurmOptions& options) {
-  auto words = launch::plan_task(options.launch, spec::process_environment, programs());
+ExitCode task(const LaunchOptions& options) {
+  auto words = launch::plan_task(options, spec::process_environment, programs());
   if (!words) {
     return usage_error(words.error().message, "slurm");
   }
@@ -348,8 +343,8 @@ ExitCode task(const SlurmOptions& options) {
   return ExitCode::kSetup;
 }
 
-std::string options_help(void (*describe)(CLI::App&, SlurmOptions&)) {
-  SlurmOptions options;
+std::string options_help(void (*describe)(CLI::App&, LaunchOptions&)) {
+  LaunchOptions options;
   CLI::App app;
   app.set_help_flag();
   describe(app, options);

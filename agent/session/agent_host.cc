@@ -84,6 +84,8 @@ class AgentHost {
   bool connected_told_ = false;
   bool lost_told_ = false;
   bool signalled_ = false;
+  const pid_t parent_ = getppid();
+  base::Instant leave_at_{};  // a SIGTERM that waits for the coordinator
   std::optional<Exit> exit_;
   std::vector<Command> commands_;
   std::vector<wire::Message> messages_;
@@ -308,9 +310,24 @@ void AgentHost::take_signals() {
       base::log_info("session", fmt::format("{}: left to the coordinator", name));
       continue;
     }
+    const bool first = !signalled_;
     signalled_ = true;
+    if (*signal == SIGTERM && first && link_.called() && settings_.term_grace.ns > 0 &&
+        getppid() == parent_) {
+      base::log_warning("session", "SIGTERM: leaving with the run, or after --term-grace");
+      leave_at_ = now_ + settings_.term_grace;
+      continue;
+    }
+    if (*signal == SIGTERM && now_ < leave_at_ && getppid() == parent_) {
+      continue;  // said twice
+    }
     base::log_warning("session", fmt::format("{}: leaving", name));
+    leave_at_ = {};
     feed(StopAsked{name});
+  }
+  if (leave_at_.is_set() && now_ >= leave_at_) {
+    leave_at_ = {};
+    feed(StopAsked{"SIGTERM"});
   }
 }
 

@@ -22,6 +22,9 @@ struct AgentSettings {
   std::string cache_folder;
   std::string spool_folder;
   bool insecure = false;
+  // A batch system that ends a job tells every process at once. In a run, the first SIGTERM leaves
+  // the coordinator this long to end it in order; zero leaves at once, and so does its death.
+  base::Duration term_grace{};
   base::Duration patience = base::Duration::seconds(60);  // for the coordinator's first word
 };
 

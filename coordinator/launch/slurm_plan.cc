@@ -98,7 +98,8 @@ Words srun_line(const LaunchOptions& options, const Hosts& hosts, const std::str
 }
 
 Words agent_words(const LaunchOptions& options, const Programs& programs) {
-  Words words{programs.agent, "--wait", std::to_string(options.wait_s)};
+  Words words{programs.agent, "--wait", std::to_string(options.wait_s), "--term-grace",
+              std::to_string(options.grace_s)};
   if (options.workers > 0) {
     append(words, {"--workers", std::to_string(options.workers)});
   }

@@ -68,11 +68,11 @@ TEST(LaunchSlurm, CoordinatorOnTheFirstHostAgentsOnAll) {
                           "--job-name=tutti-coordinator", "/opt/tutti", "benchmark", "from-config",
                           "-c", "run file.yaml", "--local-agents", "1", "--listen",
                           "tcp://0.0.0.0:5870", "--expect-agents", "3", "--insecure-agents"));
-  EXPECT_THAT(
-      launch.agents_line,
-      ElementsAre("srun", "--overlap", "-N", "2", "-n", "2", "--ntasks-per-node=1", "--nodelist",
-                  "n2,n3", "--cpu-bind=none", "--input=none", "--job-name=tutti-agents", "--label",
-                  "/opt/tutti-agent", "--wait", "300", "--insecure", "--connect", "tcp://n1:5870"));
+  EXPECT_THAT(launch.agents_line,
+              ElementsAre("srun", "--overlap", "-N", "2", "-n", "2", "--ntasks-per-node=1",
+                          "--nodelist", "n2,n3", "--cpu-bind=none", "--input=none",
+                          "--job-name=tutti-agents", "--label", "/opt/tutti-agent", "--wait", "300",
+                          "--term-grace", "25", "--insecure", "--connect", "tcp://n1:5870"));
 }
 
 TEST(LaunchSlurm, AgentsOnAGivenListLeaveTheCoordinatorAlone) {
@@ -165,8 +165,8 @@ TEST(LaunchSlurm, ATaskIsTheCoordinatorOnRankZeroAndAnAgentElsewhere) {
   third["SLURM_PROCID"] = "2";
   const auto agent = plan_task(options(), environment(third), kPrograms);
   ASSERT_TRUE(agent.has_value());
-  EXPECT_THAT(*agent, ElementsAre("/opt/tutti-agent", "--wait", "300", "--insecure", "--connect",
-                                  "tcp://n2:5870"));
+  EXPECT_THAT(*agent, ElementsAre("/opt/tutti-agent", "--wait", "300", "--term-grace", "25",
+                                  "--insecure", "--connect", "tcp://n2:5870"));
 }
 
 TEST(LaunchSlurm, ATaskAloneRunsAloneAndOutsideAStepThereIsNone) {
