@@ -91,6 +91,9 @@ base::Result<std::string> resolved_config(const std::string& path,
                                             ? fmt::format("{}: is no mapping", path)
                                             : "Config error:\n" + spec::to_text(problems));
   }
+  for (const auto& warning : warnings) {
+    base::log_warning("config", spec::to_text(warning));
+  }
   const spec::Tree* given = tree.find("endpoint_config");
   spec::Tree block = given != nullptr && given->is_map() ? *given : spec::Tree::map();
   spec::Tree list = spec::Tree::list();

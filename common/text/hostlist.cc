@@ -16,6 +16,10 @@ using Names = std::vector<std::string>;
 constexpr std::string_view kBlanks = " \t\r\n";
 // Beyond every cluster; keeps widths and numbers within 64 bits.
 constexpr std::size_t kDigitsMax = 18;
+// Together with kHostsMax these bound the work: every group and every text touches all names so
+// far.
+constexpr std::size_t kGroupsMax = 8;
+constexpr std::size_t kNameBytesMax = 255;
 
 tl::unexpected<base::Error> wrong(std::string_view item, std::string_view why) {
   constexpr std::size_t kShown = 80;
@@ -80,6 +84,7 @@ base::Result<Names> numbers_of(std::string_view group, std::string_view item) {
 base::Result<Names> expand_item(std::string_view item) {
   Names names{""};
   std::string_view rest = item;
+  std::size_t groups = 0;
   while (!rest.empty()) {
     const std::size_t open = rest.find('[');
     const std::string_view text = rest.substr(0, open);
@@ -89,11 +94,17 @@ base::Result<Names> expand_item(std::string_view item) {
     if (text.find_first_of(kBlanks) != std::string_view::npos) {
       return wrong(item, "has a blank in a name");
     }
+    if (names[0].size() + text.size() > kNameBytesMax) {
+      return wrong(item, "gives names longer than a host name may be");
+    }
     for (std::string& name : names) {
       name += text;
     }
     if (open == std::string_view::npos) {
       break;
+    }
+    if (++groups > kGroupsMax) {
+      return wrong(item, "has too many brackets");
     }
     const std::size_t close = rest.find(']', open);
     if (close == std::string_view::npos) {

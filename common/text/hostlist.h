@@ -17,7 +17,8 @@ namespace tutti::text {
 inline constexpr std::size_t kHostsMax = 65'536;
 
 // The names in the order of the list, doubles kept. kInput when a bracket is open, empty or not
-// numbers, when a range runs backwards, or when there would be more than kHostsMax names.
+// numbers, when a range runs backwards, when an item has more than 8 groups or 255 characters of
+// text, or when there would be more than kHostsMax names.
 base::Result<std::vector<std::string>> expand_hostlist(std::string_view list);
 
 }  // namespace tutti::text

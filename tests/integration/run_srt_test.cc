@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -250,31 +249,6 @@ TEST(RunSrt, WhatIsMissingIsSaidAndTheRollupNeverClaimsMore) {
   const Ran again = mlperf(at);
   EXPECT_EQ(again.exit_code, 3);
   EXPECT_THAT(again.output, HasSubstr("SLURM_RESTART_COUNT"));
-}
-
-TEST(RunSrt, AgentsFindTheCoordinatorThroughAFile) {
-  const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--tokens", "2"});
-  const std::string base = fresh_folder("rendezvous-run");
-  const std::string file = base + "/coordinator";
-  // A file that a killed run left: nobody answers there, so the agent goes on looking.
-  std::ofstream(file) << "tcp://127.0.0.1:1\n";
-  Program agent({"tutti-agent", "--rendezvous", file, "--wait", "50", "--name", "one",
-                 "--cache-dir", base + "/cache", "--spool-dir", base + "/spool"});
-  ASSERT_TRUE(agent.says("looking for the coordinator", 10'000));
-  const Ran ran =
-      run_program({"tutti", "benchmark", "offline", "--endpoints", mock.urls()[0], "--model", "m",
-                   "--dataset", write_prompts(base, 5), "--report-dir", base + "/report",
-                   "--listen", "tcp://127.0.0.1:*", "--expect-agents", "1", "--rendezvous", file});
-  EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  EXPECT_EQ(agent.wait(10'000), 0) << agent.output();
-  EXPECT_FALSE(std::filesystem::exists(file)) << "a file left behind would mislead the next agent";
-}
-
-TEST(RunSrt, AnAgentThatFindsNobodyGivesUpInTime) {
-  const std::string file = fresh_folder("rendezvous-none") + "/coordinator";
-  const Ran ran = run_program({"tutti-agent", "--rendezvous", file, "--wait", "1"}, 20'000);
-  EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.output, AllOf(HasSubstr(file), HasSubstr("--wait")));
 }
 
 }  // namespace
