@@ -110,8 +110,13 @@ TEST(RunBatch, AWarningToEveryoneIsTheCoordinatorsToHeed) {
   ASSERT_TRUE(batch.tutti.says("phase performance", 60'000)) << batch.tutti.output();
   batch.agent.signal(SIGUSR1);
   ASSERT_TRUE(batch.agent.says("left to the coordinator", 20'000)) << batch.agent.output();
-  batch.tutti.signal(SIGUSR1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  for (int i = 0; i < 3; ++i) {  // however often: it is the first step, and no other
+    batch.tutti.signal(SIGUSR1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
   EXPECT_EQ(batch.tutti.wait(60'000), 130) << batch.tutti.output();
+  EXPECT_GT(batch.summary()["n_samples_issued"], 0);
   EXPECT_EQ(batch.summary()["n_samples_failed"], 0);
   EXPECT_NE(batch.agent.wait(20'000), -1) << batch.agent.output();
 }
