@@ -141,7 +141,7 @@ class Step {
 };
 
 base::Status Step::start() {
-  base::log_info("slurm", fmt::format("{}: {}", name_, fmt::join(line_, " ")));
+  // The line itself may hold an API key: it is nowhere printed.
   std::vector<char*> arguments;
   for (auto& word : line_) {
     arguments.push_back(word.data());
