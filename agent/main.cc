@@ -1,25 +1,39 @@
 // tutti-agent: executes issue commands for a coordinator.
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include "agent/session/agent_host.h"
 #include "common/base/log.h"
 #include "common/base/time.h"
+#include "common/sys/rendezvous.h"
 #include "common/sys/signals.h"
 
 namespace tutti {
 namespace {
 
 constexpr std::uint32_t kWorkersMax = 256;
+constexpr std::uint32_t kWaitMaxS = 24 * 3600;
+constexpr std::uint32_t kGraceMaxS = 3600;
+constexpr int kLookEveryMs = 100;
+
+// How the agent finds its coordinator and leaves it.
+struct Meeting {
+  std::optional<std::string> file;
+  std::uint32_t wait_s = 60;
+  std::uint32_t term_grace_s = 0;
+};
 
 std::string default_cache() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
@@ -30,11 +44,12 @@ std::string default_cache() {
                          : std::string(home) + "/.cache/tutti/bodies";
 }
 
-void describe(CLI::App& app, session::AgentSettings& settings, bool& debug) {
+void describe(CLI::App& app, session::AgentSettings& settings, Meeting& meeting, bool& debug) {
   app.description(
       "Executes the issue commands of a tutti coordinator on this host and ships the records "
       "back.\n"
-      "With --connect it joins one run and exits with it (0: the run ended as planned, 3: no\n"
+      "With --connect or --rendezvous it joins one run and exits with it (0: the run ended as "
+      "planned, 3: no\n"
       "coordinator, 4: the coordinator was lost). With --listen it serves one run after another\n"
       "until SIGINT or SIGTERM.");
   auto* connect = app.add_option("--connect", settings.connect,
@@ -43,6 +58,18 @@ void describe(CLI::App& app, session::AgentSettings& settings, bool& debug) {
                                 "wait to be dialled here: tcp://ADDRESS:PORT (port * takes a free "
                                 "one)");
   connect->excludes(listen);
+  app.add_option("--rendezvous", meeting.file,
+                 "dial what this file names: a coordinator with the same --rendezvous writes it")
+      ->excludes(connect)
+      ->excludes(listen);
+  app.add_option("--wait", meeting.wait_s, "seconds to look for a coordinator to dial")
+      ->check(CLI::Range(1U, kWaitMaxS))
+      ->capture_default_str();
+  app.add_option("--term-grace", meeting.term_grace_s,
+                 "seconds that a SIGTERM leaves the coordinator to end the run first: for batch "
+                 "systems, which tell both at once")
+      ->check(CLI::Range(0U, kGraceMaxS))
+      ->capture_default_str();
   app.add_option("--name", settings.name, "name in reports, unique in a run (default: HOST:PID)");
   app.add_option("--workers", settings.workers, "I/O threads; each drives its share of the streams")
       ->check(CLI::Range(1U, kWorkersMax))
@@ -70,26 +97,64 @@ void describe(CLI::App& app, session::AgentSettings& settings, bool& debug) {
   app.set_version_flag("--version", TUTTI_VERSION);
 }
 
+// The first published address that answers; kSetup when the time is over, kInterrupted by a signal.
+// An address that does not answer may be a file left by a run that was killed, so the file is read
+// anew each time.
+base::Result<std::string> meet(const Meeting& meeting, const base::Clock& clock,
+                               sys::StopSignals& signals) {
+  const base::Instant until = clock.mono() + base::Duration::seconds(meeting.wait_s);
+  base::log_info("agent", "looking for the coordinator in " + *meeting.file);
+  while (clock.mono() < until) {
+    for (const auto& endpoint : sys::published_endpoints(*meeting.file)) {
+      if (sys::answers(endpoint, base::Duration::seconds(1))) {
+        return endpoint;
+      }
+    }
+    pollfd ready{signals.fd(), POLLIN, 0};
+    poll(&ready, 1, kLookEveryMs);
+    if (const auto signal = signals.take(); signal && (*signal == SIGINT || *signal == SIGTERM)) {
+      return base::fail(base::ExitCode::kInterrupted, sys::StopSignals::name(*signal));
+    }
+  }
+  return base::fail(
+      base::ExitCode::kSetup,
+      fmt::format("{} named no coordinator that answers within {} s (--wait); is the folder the "
+                  "same on both hosts, and does the coordinator have --rendezvous?",
+                  *meeting.file, meeting.wait_s));
+}
+
 int run(int argc, char** argv) {
   session::AgentSettings settings;
   settings.cache_folder = default_cache();
   settings.spool_folder = std::filesystem::temp_directory_path().string() + "/tutti-spool";
   bool debug = false;
   CLI::App app("tutti-agent");
-  describe(app, settings, debug);
+  Meeting meeting;
+  describe(app, settings, meeting, debug);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : static_cast<int>(base::ExitCode::kUsage);
   }
-  if (!settings.connect && !settings.listen) {
-    std::fputs("tutti-agent: one of --connect and --listen is needed; see --help\n", stderr);
+  if (!settings.connect && !settings.listen && !meeting.file) {
+    std::fputs("tutti-agent: one of --connect, --listen and --rendezvous is needed; see --help\n",
+               stderr);
     return static_cast<int>(base::ExitCode::kUsage);
   }
   base::start_log("tutti-agent", debug ? base::LogLevel::kDebug : base::LogLevel::kInfo);
   std::signal(SIGPIPE, SIG_IGN);
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;
+  settings.term_grace = base::Duration::seconds(meeting.term_grace_s);
+  settings.patience = base::Duration::seconds(meeting.wait_s);
+  if (meeting.file) {
+    auto found = meet(meeting, clock, signals);
+    if (!found) {
+      base::log_error("agent", found.error().message);
+      return static_cast<int>(found.error().code);
+    }
+    settings.connect = std::move(*found);
+  }
   return static_cast<int>(session::serve(settings, clock, signals));
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <utility>
 
 #include "common/base/log.h"
 #include "common/base/time.h"
@@ -16,6 +17,8 @@
 #include "common/spec/redact.h"
 #include "common/sys/signals.h"
 #include "coordinator/commands.h"
+#include "coordinator/launch/srt.h"
+#include "coordinator/measurement_window.h"
 #include "coordinator/report/atomic_file.h"
 #include "coordinator/report/report.h"
 #include "coordinator/report/run_folder.h"
@@ -80,7 +83,8 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
 
 // Report and folder of a run that started a phase; the verdict's exit code.
 ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
-                    const conduct::HostSettings& settings, const conduct::RunOutcome& outcome) {
+                    const conduct::HostSettings& settings, const conduct::RunOutcome& outcome,
+                    std::optional<MeasurementWindow>& window) {
   const report::RunFacts facts = run_facts(config, settings, outcome);
   auto made = report::make_report(facts, outcome.ledger, verdict::Rules{});
   if (!made) {
@@ -88,6 +92,9 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
   }
   const SentPrompts prompts(input);
   const auto status = report::write_run_folder(*made, outcome.ledger, prompts, settings.folder);
+  if (window) {
+    window->ended(*made);
+  }
   std::fputs(("\n" + report::console_text(*made) + "\n").c_str(), stdout);
   std::fputs(fmt::format("Run folder: {}\n", settings.folder).c_str(), stdout);
   std::fflush(stdout);
@@ -98,7 +105,26 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
   return by_verdict == ExitCode::kOk ? outcome.outcome.exit : by_verdict;
 }
 
-ExitCode run_order(const spec::Order& order) {
+// A pool of agents that srt-slurm started for us is used when the config names no agents.
+base::Status adopt_pool(spec::Config& config) {
+  spec::Distributed& distributed = config.distributed;
+  if (!distributed.agents.empty() || distributed.listen || distributed.local_agents > 0) {
+    return {};
+  }
+  auto agents = launch::srt_agents(spec::process_environment);
+  if (!agents) {
+    return tl::unexpected(agents.error());
+  }
+  if (!agents->empty()) {
+    base::log_info("benchmark",
+                   fmt::format("Agents of SRT_SERVICE_AGENTS_IPS: {}", fmt::join(*agents, ", ")));
+  }
+  distributed.agents = std::move(*agents);
+  distributed.expect = static_cast<std::int64_t>(distributed.agents.size());
+  return {};
+}
+
+ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
   if (const auto refused = spec::refused_in_mode(order.config, order.mode); !refused.empty()) {
     base::log_error("benchmark", "not supported in this version:\n" + spec::to_text(refused));
     return ExitCode::kInput;
@@ -109,6 +135,9 @@ ExitCode run_order(const spec::Order& order) {
   }
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;
+  if (auto status = adopt_pool(order.config); !status) {
+    return fail_with(status.error());
+  }
   const auto folder = open_folder(order.config, clock);
   if (!folder) {
     return fail_with(folder.error());
@@ -120,6 +149,16 @@ ExitCode run_order(const spec::Order& order) {
   conduct::HostSettings settings = host_settings(order.config, *input, *folder);
   settings.keys = std::move(keys->own);
   settings.agent_keys = std::move(keys->agents);
+  auto window = MeasurementWindow::open(spec::process_environment, order.config, *folder);
+  settings.watch = [&](const report::PhaseFacts& phase, std::uint64_t stored,
+                       std::uint64_t failed) {
+    if (window) {
+      window->phase_starts(phase, clock);
+    }
+    if (watch) {
+      watch(phase, stored, failed);
+    }
+  };
   say_what_runs(order, *input, settings);
   const auto outcome = conduct::conduct_run(settings, clock, signals);
   std::error_code ignored;
@@ -135,16 +174,17 @@ ExitCode run_order(const spec::Order& order) {
                                              settings.folder));
     return outcome->outcome.exit;
   }
-  return report_run(order.config, *input, settings, *outcome);
+  return report_run(order.config, *input, settings, *outcome, window);
 }
 
-ExitCode take(const spec::Ordering& ordering, const std::string& command, bool from_file) {
+ExitCode take(spec::Ordering ordering, const std::string& command, bool from_file,
+              const conduct::PhaseWatch& watch) {
   const auto& warnings = ordering ? ordering->warnings : ordering.error().warnings;
   for (const auto& warning : warnings) {
     base::log_warning("config", spec::to_text(warning));
   }
   if (ordering) {
-    return run_order(*ordering);
+    return run_order(std::move(*ordering), watch);
   }
   const std::string problems = spec::to_text(ordering.error().problems);
   if (from_file && ordering.error().code != ExitCode::kUsage) {
@@ -158,18 +198,22 @@ ExitCode take(const spec::Ordering& ordering, const std::string& command, bool f
 
 }  // namespace
 
-ExitCode benchmark_command(const Words& words) {
+ExitCode benchmark_command(const Words& words) { return watched_benchmark(words, {}); }
+
+ExitCode watched_benchmark(const Words& words, const conduct::PhaseWatch& watch) {
   const std::string kind = words.empty() ? "" : words[0];
   const Words rest(words.empty() ? words.end() : words.begin() + 1, words.end());
   if (kind == "offline") {
-    return take(spec::order_from_flags(spec::TestType::kOffline, rest), "benchmark offline", false);
+    return take(spec::order_from_flags(spec::TestType::kOffline, rest), "benchmark offline", false,
+                watch);
   }
   if (kind == "online") {
-    return take(spec::order_from_flags(spec::TestType::kOnline, rest), "benchmark online", false);
+    return take(spec::order_from_flags(spec::TestType::kOnline, rest), "benchmark online", false,
+                watch);
   }
   if (kind == "from-config") {
     return take(spec::order_from_config(rest, spec::process_environment), "benchmark from-config",
-                true);
+                true, watch);
   }
   return usage_error(
       fmt::format("benchmark needs offline, online or from-config, got \"{}\"", kind), "benchmark");

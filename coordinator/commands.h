@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "coordinator/conduct/run_host.h"
 
 namespace tutti {
 
 using Words = std::vector<std::string>;
 
 base::ExitCode benchmark_command(const Words& words);
+// The same, telling `watch` how far it is.
+base::ExitCode watched_benchmark(const Words& words, const conduct::PhaseWatch& watch);
+base::ExitCode slurm_command(const Words& words);
+base::ExitCode srt_command(const Words& words);
 base::ExitCode probe_command(const Words& words);
 base::ExitCode calibrate_command(const Words& words);
 base::ExitCode info_command(const Words& words);
@@ -25,6 +30,8 @@ base::ExitCode keys_command(const Words& words);
 std::string general_help();
 std::string probe_help();
 std::string calibrate_help();
+std::string slurm_help();
+std::string srt_help();
 std::string info_help();
 std::string validate_yaml_help();
 std::string init_help();

@@ -21,7 +21,8 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"benchmark", &benchmark_command}, {"probe", &probe_command},
-    {"calibrate", &calibrate_command}, {"validate-yaml", &validate_yaml_command},
+    {"calibrate", &calibrate_command}, {"slurm", &slurm_command},
+    {"srt", &srt_command},             {"validate-yaml", &validate_yaml_command},
     {"init", &init_command},           {"info", &info_command},
     {"eval", &eval_command},           {"keys", &keys_command},
 };
@@ -43,6 +44,12 @@ std::string help_for(const Words& words) {
   }
   if (first == "calibrate") {
     return calibrate_help();
+  }
+  if (first == "slurm") {
+    return slurm_help();
+  }
+  if (first == "srt") {
+    return srt_help();
   }
   if (first == "validate-yaml") {
     return validate_yaml_help();

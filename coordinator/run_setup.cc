@@ -159,6 +159,7 @@ conduct::HostSettings host_settings(const spec::Config& config, const conduct::R
   }
   settings.dial = distributed.agents;
   settings.listen = distributed.listen;
+  settings.rendezvous = distributed.rendezvous;
   settings.insecure = distributed.insecure;
   settings.local_agents = static_cast<std::uint32_t>(distributed.local_agents);
   const bool others = !distributed.agents.empty() || distributed.listen.has_value();

@@ -115,6 +115,8 @@ std::string general_help() {
          "  benchmark from-config  run a YAML file (-c FILE)\n"
          "  probe                  send a few queries to each frontend and show the answers\n"
          "  calibrate              measure what this host can drive honestly\n"
+         "  slurm run              start coordinator and agents inside a Slurm allocation\n"
+         "  srt mlperf             be srt-slurm's benchmark command\n"
          "  validate-yaml          check a YAML file and say everything that is wrong with it\n"
          "  init                   write a template YAML\n"
          "  info                   this host and its limits\n"

@@ -95,6 +95,8 @@ class AgentHost {
   bool connected_told_ = false;
   bool lost_told_ = false;
   bool signalled_ = false;
+  const pid_t parent_ = getppid();
+  base::Instant leave_at_{};  // a SIGTERM that waits for the coordinator
   std::optional<Exit> exit_;
   std::vector<Command> commands_;
   std::vector<wire::Message> messages_;
@@ -330,10 +332,30 @@ void AgentHost::take(drive::EngineEvent&& event) {
 
 void AgentHost::take_signals() {
   while (const auto signal = signals_.take()) {
+    const char* const name = sys::StopSignals::name(*signal);
+    if (*signal == SIGUSR1 || *signal == SIGUSR2) {
+      // A batch system's warning goes to every task; it is the coordinator that ends a run.
+      base::log_info("session", fmt::format("{}: left to the coordinator", name));
+      continue;
+    }
+    const bool first = !signalled_;
     signalled_ = true;
-    const char* name = *signal == SIGINT ? "SIGINT" : "SIGTERM";
+    if (*signal == SIGTERM && first && link_.called() && settings_.term_grace.ns > 0 &&
+        getppid() == parent_) {
+      base::log_warning("session", "SIGTERM: leaving with the run, or after --term-grace");
+      leave_at_ = now_ + settings_.term_grace;
+      continue;
+    }
+    if (*signal == SIGTERM && now_ < leave_at_ && getppid() == parent_) {
+      continue;  // said twice
+    }
     base::log_warning("session", fmt::format("{}: leaving", name));
+    leave_at_ = {};
     feed(StopAsked{name});
+  }
+  if (leave_at_.is_set() && now_ >= leave_at_) {
+    leave_at_ = {};
+    feed(StopAsked{"SIGTERM"});
   }
 }
 

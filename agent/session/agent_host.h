@@ -26,6 +26,9 @@ struct AgentSettings {
   std::string keys_file;         // our key pair; with it …
   std::string coordinator_file;  // … the coordinator's public key
   bool insecure = false;
+  // A batch system that ends a job tells every process at once. In a run, the first SIGTERM leaves
+  // the coordinator this long to end it in order; zero leaves at once, and so does its death.
+  base::Duration term_grace{};
   base::Duration patience = base::Duration::seconds(60);  // for the coordinator's first word
 };
 

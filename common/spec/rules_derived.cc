@@ -67,7 +67,7 @@ bool check_override_keys(const Tree& override_tree, const std::string& field, Fi
   return good;
 }
 
-std::string address_problem(std::string_view address) {
+std::string address_problem(std::string_view address, bool takes_any_port = false) {
   constexpr std::string_view kWanted = "must look like tcp://HOST:PORT";
   if (address.starts_with("ipc://")) {
     return address.size() > 6 ? "" : "has no path after ipc://";
@@ -87,6 +87,9 @@ std::string address_problem(std::string_view address) {
     return std::string(kWanted);
   }
   const std::string_view port = rest.substr(colon + 1);
+  if (takes_any_port && port == "*") {
+    return "";
+  }
   unsigned number = 0;
   const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
   const bool whole = parsed.ec == std::errc{} && parsed.ptr == port.data() + port.size();
@@ -111,7 +114,7 @@ void check_addresses(const Tree& tree, const Distributed& distributed, Findings&
   }
   if (distributed.listen) {
     const std::string field = "distributed.listen";
-    const std::string problem = address_problem(*distributed.listen);
+    const std::string problem = address_problem(*distributed.listen, true);
     if (!problem.empty()) {
       findings.wrong_at(
           place_of(tree, field), field,
@@ -207,6 +210,9 @@ void check_distributed(const Tree& tree, Config& config, Findings& findings) {
     wrong("distributed.expect",
           fmt::format("must say how many agents to wait for when listen is set: {} or more",
                       dialled + 1));
+  }
+  if (distributed.rendezvous && !distributed.listen) {
+    wrong("distributed.rendezvous", "needs listen: without it there is no address to tell");
   }
   if (!distributed.listen && distributed.expect != 0 && distributed.expect != dialled) {
     wrong("distributed.expect",

@@ -274,6 +274,10 @@ std::vector<Row> distributed_rows() {
       field("listen", &Distributed::listen)
           .about("Where agents may dial in, e.g. tcp://0.0.0.0:7777.")
           .flag("listen"),
+      field("rendezvous", &Distributed::rendezvous)
+          .about("File on a shared folder where agents find the addresses of `listen`; it is "
+                 "removed when the run ends.")
+          .flag("rendezvous"),
       field("expect", &Distributed::expect)
           .about("Remote agents to wait for, dialled ones included; 0 means those in `agents`.")
           .at_least(0)

@@ -112,12 +112,13 @@ struct Settings {
 
 // Our one extension of the file: how the load is spread over agents.
 struct Distributed {
-  std::vector<std::string> agents;    // tcp://HOST:PORT of listening agents, to be dialled
-  std::optional<std::string> listen;  // tcp://ADDRESS:PORT for agents that dial us
-  std::int64_t expect = 0;            // agents to wait for; 0: all of `agents`
-  std::int64_t local_agents = 0;      // started here; 0: as many as fit, when no others are named
-  std::int64_t workers = 0;           // I/O threads per agent; 0: automatic
-  std::int64_t prefetch = -1;         // commands queued beyond the slots; -1: automatic
+  std::vector<std::string> agents;        // tcp://HOST:PORT of listening agents, to be dialled
+  std::optional<std::string> listen;      // tcp://ADDRESS:PORT for agents that dial us
+  std::optional<std::string> rendezvous;  // file on a shared folder that gets our addresses
+  std::int64_t expect = 0;                // agents to wait for; 0: all of `agents`
+  std::int64_t local_agents = 0;  // started here; 0: as many as fit, when no others are named
+  std::int64_t workers = 0;       // I/O threads per agent; 0: automatic
+  std::int64_t prefetch = -1;     // commands queued beyond the slots; -1: automatic
   base::Balance balance = base::Balance::kLeastInFlight;
   std::vector<std::int64_t> weights;           // weighted: one per endpoint
   std::optional<std::string> affinity_header;  // sent with the sample's number

@@ -1,8 +1,8 @@
 #pragma once
 
-// StopSignals: SIGINT and SIGTERM as readable events of an ordinary loop. Make it in main before
-// any thread starts: threads inherit the blocked mask, so that the signals come here and nowhere
-// else. One owner thread.
+// StopSignals: SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 as readable events of an ordinary loop. Make it
+// in main before any thread starts: threads inherit the blocked mask, so that the signals come here
+// and nowhere else. Children inherit it too and must unblock. One owner thread.
 
 #include <optional>
 
@@ -17,6 +17,8 @@ class StopSignals {
   int fd() const { return fd_.get(); }
   // The number of a signal that arrived, one per call; nothing when there is none.
   std::optional<int> take();
+  // "SIGTERM"
+  static const char* name(int signal);
 
  private:
   Fd fd_;

@@ -14,6 +14,9 @@
 namespace tutti::conduct {
 namespace {
 
+// When a batch system ends a job, we get its SIGTERM and our agents do too; the end is ours.
+constexpr const char* kTermGrace = "20";
+
 std::string end_of(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -76,7 +79,8 @@ base::Status LocalAgents::start(std::uint32_t count, const std::string& address,
     if (log_fd < 0) {
       return base::fail(base::ExitCode::kSetup, fmt::format("{}: {}", log, std::strerror(errno)));
     }
-    std::vector<std::string> words = {program, "--connect", address, "--name", name};
+    std::vector<std::string> words = {program, "--connect",    address,   "--name",
+                                      name,    "--term-grace", kTermGrace};
     if (workers > 0) {
       words.insert(words.end(), {"--workers", std::to_string(workers)});
     }

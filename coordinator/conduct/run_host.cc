@@ -11,12 +11,15 @@
 
 #include "common/base/log.h"
 #include "common/data/body_transfer.h"
+#include "common/sys/rendezvous.h"
 
 namespace tutti::conduct {
 namespace {
 
 constexpr base::Duration kClosePatience = base::Duration::seconds(2);
 constexpr int kLocalAgentsPatienceMs = 3000;
+constexpr base::Duration kTermEcho = base::Duration::seconds(1);
+constexpr base::Duration kWatchEvery = base::Duration::seconds(10);
 
 void log_notice(const Notice& notice) {
   switch (notice.level) {
@@ -44,6 +47,10 @@ class RunHost {
         ledger_(std::move(ledger)) {}
 
   ~RunHost() {
+    if (published_) {
+      std::error_code ignored;
+      std::filesystem::remove(*settings_.rendezvous, ignored);
+    }
     if (!private_folder_.empty()) {
       std::error_code ignored;
       std::filesystem::remove_all(private_folder_, ignored);
@@ -53,6 +60,7 @@ class RunHost {
   RunHost& operator=(const RunHost&) = delete;
 
   base::Status begin();
+  base::Status publish();
   RunOutcome run();
 
  private:
@@ -72,6 +80,7 @@ class RunHost {
   void ship_bodies();
   void begin_phase(const PhaseStarted& started);
   void draw();
+  void tell_watch();
   std::vector<report::AgentFacts> agent_facts(base::Instant ended_at);
 
   HostSettings settings_;
@@ -83,10 +92,12 @@ class RunHost {
   std::unique_ptr<Peers> peers_;
   LocalAgents local_;
   std::string private_folder_;  // of the ipc socket
+  bool published_ = false;      // the rendezvous file is there
 
   base::Instant now_{};
   bool finished_ = false;
   std::uint32_t signals_seen_ = 0;
+  base::Instant terminated_at_{};  // the last SIGTERM
   std::vector<Command> commands_;
   std::vector<PeerEvent> arrivals_;
   std::vector<Shipping> shipping_;
@@ -97,6 +108,9 @@ class RunHost {
   std::map<AgentKey, std::uint32_t> performance_slots_;
   std::unique_ptr<console::LiveView> view_;
   std::vector<report::PhaseFacts> phases_;
+  std::uint64_t phase_stored_ = 0;
+  std::uint64_t phase_failed_ = 0;
+  base::Instant watch_told_at_{};
   base::Instant started_at_{};
   bool interrupted_by_user_ = false;
 };
@@ -138,6 +152,12 @@ base::Status RunHost::begin() {
       base::log_info("conduct", fmt::format("listening for agents at {}", endpoint));
     }
   }
+  if (settings_.rendezvous) {
+    auto status = publish();
+    if (!status) {
+      return status;
+    }
+  }
   for (std::size_t i = 0; i < settings_.dial.size(); ++i) {
     base::log_info("conduct", "dialling agent at " + settings_.dial[i]);
   }
@@ -149,6 +169,18 @@ base::Status RunHost::begin() {
                         settings_.workers, logs);
   }
   return {};
+}
+
+base::Status RunHost::publish() {
+  std::vector<std::string> endpoints;
+  for (const auto& endpoint : peers_->listening()) {
+    if (endpoint.rfind("tcp://", 0) == 0) {
+      endpoints = sys::reachable_endpoints(endpoint);
+    }
+  }
+  auto status = sys::publish_endpoints(*settings_.rendezvous, endpoints);
+  published_ = status.has_value();
+  return status;
 }
 
 RunOutcome RunHost::run() {
@@ -186,6 +218,7 @@ void RunHost::turn() {
   ship_bodies();
   peers_->poll(now_, arrivals_);
   draw();
+  tell_watch();
   if (!arrivals_.empty()) {
     return;  // losses are events like any other: take them before sleeping
   }
@@ -281,6 +314,8 @@ void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
   if (view_ != nullptr) {
     view_->note_stored(accepted->fresh.size(), failed);
   }
+  phase_stored_ += accepted->fresh.size();
+  phase_failed_ += failed;
   feed(stored);
 }
 
@@ -300,11 +335,26 @@ void RunHost::take_progress(AgentKey agent, const wire::Progress& progress) {
 }
 
 // The first asks for an orderly stop, the second cancels what is in flight, the third leaves.
+// SIGUSR1 and SIGUSR2 name the first and the second step outright, however often they come: a
+// launcher's words. A batch system may send SIGTERM twice in one breath: that is one.
 void RunHost::take_signals() {
   while (const auto signal = signals_.take()) {
-    ++signals_seen_;
+    const bool echo =
+        *signal == SIGTERM && terminated_at_.is_set() && now_ - terminated_at_ < kTermEcho;
+    if (*signal == SIGTERM) {
+      terminated_at_ = now_;
+    }
+    if (echo || (*signal == SIGUSR1 && signals_seen_ >= 1) ||
+        (*signal == SIGUSR2 && signals_seen_ >= 2)) {
+      continue;
+    }
+    const char* const name = sys::StopSignals::name(*signal);
     interrupted_by_user_ = true;
-    const char* name = *signal == SIGINT ? "SIGINT" : "SIGTERM";
+    if (*signal == SIGUSR2 && signals_seen_ == 0) {
+      ++signals_seen_;
+      feed(StopAsked{StopKind::kInterrupt, name});
+    }
+    ++signals_seen_;
     if (signals_seen_ >= 3) {
       local_.kill_now();
       _exit(static_cast<int>(base::ExitCode::kInterrupted));
@@ -365,6 +415,10 @@ void RunHost::begin_phase(const PhaseStarted& started) {
   facts.pacing = phase.schedule.pacing;
   phases_.resize(std::max<std::size_t>(phases_.size(), started.phase + 1));
   phases_[started.phase] = std::move(facts);
+  phase_stored_ = 0;
+  phase_failed_ = 0;
+  watch_told_at_ = {};
+  tell_watch();
 
   if (view_ == nullptr) {
     std::vector<std::string> names;
@@ -384,6 +438,14 @@ void RunHost::begin_phase(const PhaseStarted& started) {
   }
   view_->begin_phase(phase.name, phase.schedule.total, std::move(targets), started.start_at);
   base::log_info("conduct", fmt::format("phase {}: {} queries", phase.name, phase.schedule.total));
+}
+
+void RunHost::tell_watch() {
+  if (settings_.watch && !finished_ && !phases_.empty() && !phases_.back().stop_at.is_set() &&
+      now_ - watch_told_at_ >= kWatchEvery) {
+    watch_told_at_ = now_;
+    settings_.watch(phases_.back(), phase_stored_, phase_failed_);
+  }
 }
 
 void RunHost::draw() {

@@ -5,6 +5,7 @@
 // decides nothing about the run. Main thread only; blocks until the run has ended.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,6 +32,10 @@ struct ProgressSeen {
   base::Instant at{};
   wire::Progress progress;
 };
+// Called when a phase starts, before its first query, and every few seconds while it lasts: the
+// phase and its records so far, failures included. On the main thread; must not throw.
+using PhaseWatch = std::function<void(const report::PhaseFacts& phase, std::uint64_t stored,
+                                      std::uint64_t failed)>;
 
 struct HostSettings {
   RunPlan plan;
@@ -46,6 +51,8 @@ struct HostSettings {
   bool insecure = false;
   bool show_progress = true;
   std::vector<ProgressSeen>* progress_log = nullptr;  // appended to when given; outlives the run
+  std::optional<std::string> rendezvous;  // file that tells agents where `listen` is
+  PhaseWatch watch;
 };
 
 // What is known when the run is over; `ledger` holds the records, clocks set.

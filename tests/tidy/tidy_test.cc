@@ -60,19 +60,31 @@ bool starts_with(const std::string& text, const std::string& prefix) {
 
 // DESIGN's table: folder → floor. A file may include its own folder and lower floors.
 const std::map<std::string, int>& floors() {
-  static const std::map<std::string, int> kFloors = {
-      {"common/base", 0},          {"common/text", 1},
-      {"common/stats", 1},         {"common/sys", 1},
-      {"common/spec", 2},          {"common/plan", 2},
-      {"common/model", 2},         {"common/data", 2},
-      {"common/wire", 2},          {"agent/target", 3},
-      {"agent/record", 3},         {"agent/drive", 4},
-      {"agent/session", 5},        {"agent", 6},
-      {"coordinator/roster", 3},   {"coordinator/ledger", 3},
-      {"coordinator/scrape", 3},   {"coordinator/verdict", 3},
-      {"coordinator/accuracy", 3}, {"coordinator/report", 4},
-      {"coordinator/console", 4},  {"coordinator/dashboard", 4},
-      {"coordinator/conduct", 5},  {"coordinator", 6}};
+  static const std::map<std::string, int> kFloors = {{"common/base", 0},
+                                                     {"common/text", 1},
+                                                     {"common/stats", 1},
+                                                     {"common/sys", 1},
+                                                     {"common/spec", 2},
+                                                     {"common/plan", 2},
+                                                     {"common/model", 2},
+                                                     {"common/data", 2},
+                                                     {"common/wire", 2},
+                                                     {"agent/target", 3},
+                                                     {"agent/record", 3},
+                                                     {"agent/drive", 4},
+                                                     {"agent/session", 5},
+                                                     {"agent", 6},
+                                                     {"coordinator/roster", 3},
+                                                     {"coordinator/ledger", 3},
+                                                     {"coordinator/scrape", 3},
+                                                     {"coordinator/verdict", 3},
+                                                     {"coordinator/accuracy", 3},
+                                                     {"coordinator/launch", 3},
+                                                     {"coordinator/report", 4},
+                                                     {"coordinator/console", 4},
+                                                     {"coordinator/dashboard", 4},
+                                                     {"coordinator/conduct", 5},
+                                                     {"coordinator", 6}};
   return kFloors;
 }
 

@@ -445,6 +445,11 @@ TEST(SpecConfig, DistributedBlock) {
         << address;
   }
   EXPECT_THAT(refused(distributed("agents: [tcp://a:1, tcp://a:1]")), HasSubstr("listed twice"));
+  EXPECT_EQ(accepted(distributed("listen: 'tcp://0.0.0.0:*', expect: 3, rendezvous: /s/f"))
+                .distributed.rendezvous,
+            "/s/f");
+  EXPECT_THAT(refused(distributed("rendezvous: /s/f")), HasSubstr("needs listen"));
+  EXPECT_THAT(refused(distributed("agents: ['tcp://a:*']")), HasSubstr("must end with a port"));
   EXPECT_THAT(refused(distributed("listen: tcp://a:1")), HasSubstr("must say how many agents"));
   EXPECT_THAT(refused(distributed("expect: 2")), HasSubstr("needs listen or agents"));
   EXPECT_THAT(refused(distributed("agents: [tcp://a:1], expect: 2")), HasSubstr("must be 1"));
