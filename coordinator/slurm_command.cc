@@ -23,6 +23,7 @@
 #include "common/base/time.h"
 #include "common/spec/read.h"
 #include "common/sys/signals.h"
+#include "common/wire/curve.h"
 #include "coordinator/commands.h"
 #include "coordinator/conduct/local_agents.h"
 #include "coordinator/launch/slurm_plan.h"
@@ -48,6 +49,9 @@ void describe_common(CLI::App& app, LaunchOptions& to) {
   app.add_option("--wait", to.wait_s, "seconds that agents look for the coordinator")
       ->check(CLI::Range(1U, kWaitMaxS))
       ->capture_default_str();
+  app.add_option("--keys", to.keys,
+                 "a folder that every host sees with coordinator.key and agent.key (tutti keys "
+                 "new); with --shared a run's keys are made without it");
   app.add_flag("--insecure", to.insecure,
                "agents without keys: prompts and API keys then travel in clear text and whoever "
                "reaches the port can join");
@@ -95,8 +99,8 @@ launch::Programs programs() {
   return {folder + "/tutti", folder + "/tutti-agent"};
 }
 
-// A folder of this run alone on the shared one. The agents' file of addresses is in it, and it is
-// the place for a run's keys: made here, before any step starts, read by both steps, gone after.
+// A folder of this run alone on the shared one. The agents' file of addresses is in it, and the
+// run's keys: made here, before any step starts, read by both steps, gone after.
 base::Result<std::string> make_private_folder(const std::string& shared) {
   const std::string folder = fmt::format("{}/tutti-{}", std::filesystem::absolute(shared).string(),
                                          base::fresh_id().hex());
@@ -106,6 +110,15 @@ base::Result<std::string> make_private_folder(const std::string& shared) {
                                   folder, std::strerror(errno)));
   }
   return folder;
+}
+
+base::Status make_keys(const std::string& folder) {
+  for (const char* name : {"/coordinator.key", "/agent.key"}) {
+    if (auto status = wire::write_key_pair(folder + name, wire::fresh_key_pair()); !status) {
+      return status;
+    }
+  }
+  return {};
 }
 
 // One srun.
@@ -293,7 +306,7 @@ void Launcher::watch_time(Instant now) {
   }
 }
 
-ExitCode run(const LaunchOptions& options) {
+ExitCode run(LaunchOptions options) {
   std::string folder;
   if (options.shared) {
     auto made = make_private_folder(*options.shared);
@@ -303,12 +316,22 @@ ExitCode run(const LaunchOptions& options) {
     }
     folder = std::move(*made);
   }
+  base::Status keyed;
+  if (!folder.empty() && options.keys.empty() && !options.insecure) {
+    keyed = make_keys(folder);
+    options.keys = folder;
+  }
   const auto remove_folder = [&folder] {
     std::error_code ignored;
     if (!folder.empty()) {
       std::filesystem::remove_all(folder, ignored);
     }
   };
+  if (!keyed) {
+    remove_folder();
+    base::log_error("slurm", keyed.error().message);
+    return keyed.error().code;
+  }
   const auto launch = launch::plan_launch(options, spec::process_environment, programs(), folder);
   if (!launch) {
     remove_folder();

@@ -65,7 +65,8 @@ base::Status check_benchmark(const LaunchOptions& options) {
                       "-c run.yaml");
   }
   for (const std::string& word : options.benchmark) {
-    for (const char* ours : {"--listen", "--expect-agents", "--local-agents", "--agents"}) {
+    for (const char* ours :
+         {"--listen", "--expect-agents", "--local-agents", "--agents", "--keys", "--agent-keys"}) {
       if (word == ours || word.rfind(std::string(ours) + "=", 0) == 0) {
         return base::fail(ExitCode::kUsage,
                           fmt::format("{} after --: the launcher decides it; leave it out", word));
@@ -76,12 +77,14 @@ base::Status check_benchmark(const LaunchOptions& options) {
 }
 
 base::Status check_secure(const LaunchOptions& options) {
-  if (options.insecure) {
+  if (options.insecure || !options.keys.empty()) {
     return {};
   }
-  return base::fail(ExitCode::kUsage,
-                    "agents on other hosts without keys need --insecure: whoever reaches the port "
-                    "can then join the run, and prompts and API keys travel in clear text");
+  return base::fail(
+      ExitCode::kUsage,
+      "agents on other hosts need keys: --shared DIR makes them for this run, --keys DIR names a "
+      "folder with coordinator.key and agent.key (tutti keys new); or --insecure: whoever reaches "
+      "the port can then join the run, and prompts and API keys travel in clear text");
 }
 
 Words srun_line(const LaunchOptions& options, const Hosts& hosts, const std::string& name) {
@@ -103,7 +106,10 @@ Words agent_words(const LaunchOptions& options, const Programs& programs) {
   if (options.workers > 0) {
     append(words, {"--workers", std::to_string(options.workers)});
   }
-  if (options.insecure) {
+  if (!options.keys.empty()) {
+    append(words, {"--keys", options.keys + "/agent.key", "--coordinator-key",
+                   options.keys + "/coordinator.key.pub"});
+  } else if (options.insecure) {
     words.emplace_back("--insecure");
   }
   return words;
@@ -117,7 +123,10 @@ Words coordinator_words(const LaunchOptions& options, const Programs& programs, 
   append(words, {"--local-agents", std::to_string(local)});
   if (agents > local) {
     append(words, {"--listen", listen, "--expect-agents", std::to_string(agents)});
-    if (options.insecure) {
+    if (!options.keys.empty()) {
+      append(words, {"--keys", options.keys + "/coordinator.key", "--agent-keys",
+                     options.keys + "/agent.key.pub"});
+    } else if (options.insecure) {
       words.emplace_back("--insecure-agents");
     }
   }

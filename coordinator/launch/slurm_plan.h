@@ -32,6 +32,7 @@ struct LaunchOptions {
   std::optional<std::string> coordinator;  // none: the first of `hosts`
   std::uint16_t port = kDefaultPort;       // where the coordinator listens …
   std::optional<std::string> shared;       // … unless they meet through a file in this folder
+  std::string keys;  // folder that all hosts see, with coordinator.key and agent.key; empty: none
   bool insecure = false;
   std::uint32_t workers = 0;   // I/O threads of each agent; 0: as the programs choose
   std::uint32_t wait_s = 300;  // how long agents look for the coordinator

@@ -103,6 +103,19 @@ TEST(LaunchSlurm, ASharedFolderMeansAnyPortAndAFile) {
   EXPECT_THAT(launch.agents_line, Not(Contains("--connect")));
 }
 
+TEST(LaunchSlurm, WithKeysBothSidesNameTheirOwnAndTheOther) {
+  LaunchOptions wanted = options();
+  wanted.keys = "/shared/keys";
+  wanted.insecure = false;
+  const Launch launch = planned(wanted);
+  EXPECT_EQ(after(launch.coordinator_line, "--keys"), "/shared/keys/coordinator.key");
+  EXPECT_EQ(after(launch.coordinator_line, "--agent-keys"), "/shared/keys/agent.key.pub");
+  EXPECT_EQ(after(launch.agents_line, "--keys"), "/shared/keys/agent.key");
+  EXPECT_EQ(after(launch.agents_line, "--coordinator-key"), "/shared/keys/coordinator.key.pub");
+  EXPECT_THAT(launch.coordinator_line, Not(Contains("--insecure-agents")));
+  EXPECT_THAT(launch.agents_line, Not(Contains("--insecure")));
+}
+
 TEST(LaunchSlurm, OneHostNeedsNoListeningAndNoLeave) {
   LaunchOptions wanted = options();
   wanted.insecure = false;
