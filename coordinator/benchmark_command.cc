@@ -129,14 +129,14 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
     base::log_error("benchmark", "not supported in this version:\n" + spec::to_text(refused));
     return ExitCode::kInput;
   }
-  auto keys = read_run_keys(order.config.distributed);
-  if (!keys) {
-    return fail_with(keys.error());
-  }
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;
   if (auto status = adopt_pool(order.config); !status) {
     return fail_with(status.error());
+  }
+  auto keys = read_run_keys(order.config.distributed);
+  if (!keys) {
+    return fail_with(keys.error());
   }
   const auto folder = open_folder(order.config, clock);
   if (!folder) {

@@ -20,11 +20,16 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"benchmark", &benchmark_command}, {"probe", &probe_command},
-    {"calibrate", &calibrate_command}, {"slurm", &slurm_command},
-    {"srt", &srt_command},             {"validate-yaml", &validate_yaml_command},
-    {"init", &init_command},           {"info", &info_command},
-    {"eval", &eval_command},           {"keys", &keys_command},
+    {"benchmark", &benchmark_command},
+    {"probe", &probe_command},
+    {"calibrate", &calibrate_command},
+    {"slurm", &slurm_command},
+    {"srt", &srt_command},
+    {"validate-yaml", &validate_yaml_command},
+    {"init", &init_command},
+    {"info", &info_command},
+    {"eval", &eval_command},
+    {"keys", &keys_command},
 };
 
 std::string help_for(const Words& words) {

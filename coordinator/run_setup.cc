@@ -126,6 +126,11 @@ base::Result<RunKeys> read_run_keys(const spec::Distributed& distributed) {
   if (!distributed.keys || !distributed.agent_keys) {
     return keys;
   }
+  if (distributed.agents.empty() && !distributed.listen) {
+    return base::fail(base::ExitCode::kInput,
+                      "distributed.keys: is for agents on other hosts; name them with listen or "
+                      "agents, or leave keys out");
+  }
   auto own = wire::read_key_pair(*distributed.keys);
   if (!own) {
     return tl::unexpected(own.error());

@@ -225,8 +225,6 @@ void check_distributed(const Tree& tree, Config& config, Findings& findings) {
     wrong(ours ? "distributed.keys" : "distributed.agent_keys",
           ours ? "needs agent_keys: the public keys of the agents"
                : "needs keys: the key pair of this coordinator (tutti keys new FILE)");
-  } else if (distributed.keys && !distributed.listen && distributed.agents.empty()) {
-    wrong("distributed.keys", "is for agents on other hosts: name them with listen or agents");
   }
   if (distributed.lost_after_s < 2 * distributed.heartbeat_s) {
     wrong("distributed.lost_after_s", fmt::format("must be at least twice heartbeat_s: {} or more",
