@@ -174,7 +174,10 @@ std::unique_ptr<target::WarmPlan> Engine::Inside::warm_plan(std::size_t worker) 
   if (target.balance == base::Balance::kPinned) {
     plan->connections[(config.first_global_worker + worker) % count] = mine;
   } else if (target.balance == base::Balance::kWeighted) {
-    const std::uint64_t first = std::uint64_t{config.first_global_worker + worker} * mine;
+    std::uint64_t first = std::uint64_t{config.agent_number} * wanted;
+    for (std::size_t before = 0; before < worker; ++before) {
+      first += share_of(wanted, workers.size(), before);
+    }
     plan->connections =
         tutti::target::dealt(tutti::target::weighted_round(target.weights), count, first, mine);
   } else {
@@ -293,13 +296,16 @@ void Engine::arm(std::uint32_t phase, base::Pacing pacing, std::uint32_t slots,
   inside_->armed_phase = phase;
   inside_->dealer.arm(pacing, slots);
   inside_->meter.begin(inside_->read_workers(), inside_->clock.mono());
+  std::uint64_t first_slot = std::uint64_t{inside_->config.agent_number} * slots;
   for (std::size_t i = 0; i < inside_->workers.size(); ++i) {
     Order order;
     order.kind = Order::Kind::kArm;
     order.phase = phase;
     order.pacing = pacing;
     order.slots = share_of(slots, inside_->workers.size(), i);
+    order.first_slot = first_slot;
     order.start_at = start_at;
+    first_slot += order.slots;
     inside_->give(i, std::move(order));
   }
   inside_->deal_held();

@@ -28,6 +28,7 @@ struct EngineConfig {
   std::uint32_t workers = 1;
   std::uint32_t slots = 1;                // the most in flight at once, all workers
   std::uint32_t first_global_worker = 0;  // for pinned frontends: this agent's first worker number
+  std::uint32_t agent_number = 0;         // for weighted ones: agents before have as many slots
   std::size_t queue_max = 65'536;         // commands held that are not yet on the wire, all workers
   std::size_t record_ring = 16'384;       // records per worker between two polls
 };

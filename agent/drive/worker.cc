@@ -120,6 +120,7 @@ void Worker::wait_for_events() {
   }
   const auto events = poller_.wait(timeout_ms);
   const base::Instant woke_at = clock_.mono();
+  transport_->begin_turn(woke_at);
   turn_began_at_ = woke_at > wake_by + kWakeSlack ? std::max(wake_by, now) : woke_at;
   std::size_t until_look = 0;
   for (const auto& event : events) {
@@ -192,7 +193,7 @@ void Worker::arm(const Order& order) {
   pacing_ = order.pacing;
   slots_ = order.slots;
   start_at_ = order.start_at;
-  picker_.arm(order.pacing, order.slots);
+  picker_.arm(pacing_, order.first_slot, order.slots);
   free_since_.clear();
   for (std::size_t i = issued_; i < slots_; ++i) {
     free_since_.push(start_at_);

@@ -37,6 +37,7 @@ struct Order {
   base::Pacing pacing = base::Pacing::kBurst;  // kArm
   std::uint32_t phase = 0;                     // kIssue, kArm, kRecall
   std::uint32_t slots = 0;                     // kArm
+  std::uint64_t first_slot = 0;                // kArm: slots of the workers before this one
   std::uint64_t ticket = 0;                    // comes back on the note that answers
   base::IssueCommand command{};                // kIssue
   base::Instant start_at{};                    // kArm

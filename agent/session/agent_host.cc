@@ -262,6 +262,7 @@ void AgentHost::start_engine(EngineStart&& command) {
   config.workers = settings_.workers;
   config.slots = std::max(1U, command.slots);
   config.first_global_worker = machine_.number() * settings_.workers;
+  config.agent_number = machine_.number();
   config.queue_max = command.queue_max;
   auto engine = drive::Engine::start(std::move(config), clock_);
   if (!engine) {

@@ -16,8 +16,9 @@ namespace tutti::target {
 namespace {
 
 constexpr int kTrimmedPerTake = 4;
-// A connection read this recently, to its last byte and with no end in sight, is as good as looked
-// at: a slot that is refilled at once need not pay for another system call.
+// A connection that had no end in sight this recently is as good as looked at: a slot that is
+// refilled at once need not pay for another system call. Counted from when epoll spoke, not from
+// the read, which a long turn may bring much later.
 constexpr base::Duration kReadJustNow = base::Duration::micros(20);
 
 void set_option(int fd, int level, int name) {

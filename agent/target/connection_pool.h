@@ -32,7 +32,7 @@ struct Connection {
   DirectCall* call = nullptr;    // null when idle, or opened ahead of need
   base::Instant since{};         // connecting, shaking: connect begun; idle: last used
   base::Instant shaking_from{};  // TLS's handshake begun
-  base::Instant read_at{};       // last read; unset when the peer's end was seen to follow
+  base::Instant read_at{};       // read to its last byte then; unset: an end follows, or unknown
   std::uint32_t watched = 0;     // what epoll has
   std::uint16_t frontend = 0;
   std::uint16_t source = kNoSource;

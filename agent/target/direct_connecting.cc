@@ -59,7 +59,7 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
     call.waits_for_name = true;
     waiting_for_name_.push_back(&call);
     probe();
-  } else if (pacer_.open(now)) {
+  } else if (waiting_count_ == 0 && pacer_.open(now)) {
     connect_now(call, address, now);
   } else {
     wait_to_connect(call);
@@ -69,10 +69,7 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
 void DirectTransport::connect_now(DirectCall& call, const SocketAddress& address,
                                   base::Instant now) {
   pacer_.charge(now);
-  if (config_.connections_max > 0) {
-    while (open_connections() >= config_.connections_max &&
-           (pool_.drop_idle() || stock_.drop_one())) {
-    }
+  while (open_connections() >= kept_max_ && (pool_.drop_idle() || stock_.drop_one())) {
   }
   CurlFacts facts;  // the same words as the other transport's
   facts.code = CURLE_COULDNT_CONNECT;
@@ -136,8 +133,11 @@ void DirectTransport::wait_to_connect(DirectCall& call) {
 // A connection to `frontend` has just fallen idle: the longest waiting query goes first.
 void DirectTransport::give_to_waiting(std::uint16_t frontend, base::Instant now) {
   const auto* first = waiting_to_connect_[frontend].oldest();
-  if (first == nullptr || first->call->record().resent) {
-    return;  // what is sent again goes on a fresh connection
+  while (first != nullptr && first->call->record().resent) {
+    first = first->newer;  // what is sent again goes on a fresh connection
+  }
+  if (first == nullptr) {
+    return;
   }
   Connection* connection = pool_.take_idle(frontend, now, config_.target->idle_connection_max);
   if (connection == nullptr) {

@@ -161,6 +161,7 @@ void DirectTransport::fail_send(Connection& connection, int error) {
     pool_.close(connection);
     call.connection = nullptr;
     call.record().resent = true;
+    call.record().sent_at = {};
     call.record().connection_reused = false;
     connect(call, clock_.mono());
     return;
@@ -245,7 +246,7 @@ void DirectTransport::read(Connection& connection) {
 // Bytes of the reply that the last receive() brought. False: the call has ended.
 bool DirectTransport::hand_over(DirectCall& call, std::string_view bytes, bool may_keep) {
   const base::Instant read_at = clock_.mono();
-  call.connection->read_at = call.connection->end_seen ? base::Instant{} : read_at;
+  call.connection->read_at = call.connection->end_seen ? base::Instant{} : turn_at_;
   const base::Instant at = arrival(stamp_of(message_), read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;

@@ -100,11 +100,10 @@ FrontendPicker::FrontendPicker(PickRules rules, std::size_t frontends, std::uint
   TUTTI_CHECK(rules_.balance != base::Balance::kAffinity || rules_.keys.size() == frontends);
 }
 
-void FrontendPicker::arm(base::Pacing pacing, std::uint32_t slots) {
+void FrontendPicker::arm(base::Pacing pacing, std::uint64_t first_slot, std::uint32_t slots) {
   by_slots_ = pacing == base::Pacing::kClosedLoop;
   if (rules_.balance == base::Balance::kWeighted) {
-    // Workers have the same number of slots, or one less: together they deal one long row.
-    quotas_ = dealt(round_, in_flight_.size(), std::uint64_t{worker_} * slots, slots);
+    quotas_ = dealt(round_, in_flight_.size(), first_slot, slots);
   }
 }
 

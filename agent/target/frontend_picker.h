@@ -45,8 +45,9 @@ class FrontendPicker {
   // `worker` is the run-wide worker number: the pinned frontend, and where turns begin.
   FrontendPicker(PickRules rules, std::size_t frontends, std::uint32_t worker);
 
-  // A phase begins; `slots` of this worker.
-  void arm(base::Pacing pacing, std::uint32_t slots);
+  // A phase begins; `slots` of this worker, which stand from `first_slot` on in the row of all
+  // workers' slots. Where the rows of two workers overlap or leave a gap, weights are missed by it.
+  void arm(base::Pacing pacing, std::uint64_t first_slot, std::uint32_t slots);
 
   std::uint16_t pick(base::Seq seq, base::SampleIndex sample);
   void started(std::uint16_t frontend) { ++in_flight_[frontend]; }

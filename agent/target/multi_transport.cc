@@ -192,7 +192,9 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
     poller_.remove(ready.fd);
     state.registered = 0;
     if (state.home != nullptr) {
-      --state.home->open[state.frontend];  // curl will not use it
+      // An end, nearly always. (Or a TLS ticket: curl may still use it, and a query that could have
+      // had it waits for the pacer instead.)
+      --state.home->open[state.frontend];
       state.home = nullptr;
     }
     return;
@@ -229,6 +231,7 @@ curl_socket_t MultiTransport::adopt(StockedSocket socket, std::uint16_t frontend
   state.frontend = frontend;
   state.source = socket.source;
   ++sockets_open_;
+  os_error = 0;  // that of another address family, which curl tried before
   return socket.fd.release();
 }
 
@@ -293,7 +296,8 @@ void MultiTransport::start(const Query& query) {
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
   newest_ = &exchange;
   ++in_flight_;
-  if (pacer_.open(exchange.started_at()) || finds_connection(shard, exchange)) {
+  if ((waiting_count_ == 0 && pacer_.open(exchange.started_at())) ||
+      finds_connection(shard, exchange)) {
     launch(exchange);
   } else {
     wait_to_connect(exchange);

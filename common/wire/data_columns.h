@@ -16,6 +16,8 @@ namespace tutti::wire {
 
 // Before the columns: version, kind, number or phase, row count.
 inline constexpr std::size_t kHeadFields = 4;
+// Phases, sizes, cells and counts of a batch's gaps: far above what 65,536 phases' usual ones take.
+inline constexpr std::size_t kGapNumbersMax = std::size_t{1} << 20;
 
 enum class DataKind : std::uint8_t { kRecords = 1, kLease = 2 };
 

@@ -74,7 +74,7 @@ class DataVisitor : public msgpack::null_visitor {
     }
     single_ = false;
     if (in_gaps()) {
-      return true;  // cells are taken as they come; none is reserved
+      return size <= kGapNumbersMax || refuse(fmt::format("{} numbers of gaps", size));
     }
     const std::size_t wanted = in_steps() ? steps_ : rows_;
     return size == wanted || refuse(fmt::format("{} cells for {}", size, wanted));

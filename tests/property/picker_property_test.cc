@@ -55,11 +55,13 @@ TEST(PickerProperty, ClosedLoopSlotsOfAllWorkersFollowTheWeights) {
   for (int trial = 0; trial < 100; ++trial) {
     const auto weights = some_weights(draw);
     const std::size_t workers = 1 + draw.below(20);
-    const auto slots = static_cast<std::uint32_t>(1 + draw.below(30));
     std::vector<std::uint64_t> in_flight(weights.size(), 0);
+    std::uint64_t all_slots = 0;
     for (std::uint32_t w = 0; w < workers; ++w) {
+      const auto slots = static_cast<std::uint32_t>(1 + draw.below(30));
       FrontendPicker picker({Balance::kWeighted, weights, {}}, weights.size(), w);
-      picker.arm(base::Pacing::kClosedLoop, slots);
+      picker.arm(base::Pacing::kClosedLoop, all_slots, slots);
+      all_slots += slots;
       std::vector<std::uint16_t> live;
       for (int turn = 0; turn < 200 || live.size() < slots; ++turn) {
         if (live.size() == slots) {
@@ -76,8 +78,7 @@ TEST(PickerProperty, ClosedLoopSlotsOfAllWorkersFollowTheWeights) {
       }
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      ASSERT_LT(std::abs(static_cast<double>(in_flight[i]) - share(weights, i, workers * slots)),
-                1.0)
+      ASSERT_LT(std::abs(static_cast<double>(in_flight[i]) - share(weights, i, all_slots)), 1.0)
           << "trial " << trial << ", frontend " << i;
     }
   }
