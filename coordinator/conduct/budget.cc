@@ -66,18 +66,51 @@ std::string bytes_text(double bytes) {
                        : fmt::format("{:.1f} MiB", bytes / (1024.0 * 1024));
 }
 
-bool is_direct(const wire::TargetSpec& target) {
+struct StreamSize {
+  std::uint64_t bytes = 0;
+  const char* name = "";
+};
+
+StreamSize stream_size(const wire::TargetSpec& target) {
   const bool tls = std::any_of(target.urls.begin(), target.urls.end(),
                                [](const std::string& url) { return url.starts_with("https:"); });
-  return target.way != base::Way::kMulti && !tls;
+  if (target.way == base::Way::kMulti) {
+    return tls ? StreamSize{kStreamBytesMultiTls, "multi, TLS"}
+               : StreamSize{kStreamBytesMulti, "multi"};
+  }
+  return tls ? StreamSize{kStreamBytesDirectTls, "direct, TLS"}
+             : StreamSize{kStreamBytesDirect, "direct"};
 }
+
+// Sources that the connections to `to` are spread over; the kernel's pick counts as one.
+std::size_t spread_over(const std::vector<std::string>& sources, const Destinations::One& to) {
+  return sources.empty() ? 1 : std::max<std::size_t>(1, usable(sources, to));
+}
+
+std::vector<std::string> sources_or_any(const AgentShare& share) {
+  return share.source_addresses.empty() ? std::vector<std::string>{""} : share.source_addresses;
+}
+
+// The least that any of a host's agents said; 0: none did.
+void take_least(std::uint64_t& least, std::uint64_t said) {
+  least = least == 0 ? said : std::min(least, said);
+}
+
+// `asked` and `total` of what took `percent`.
+void note_use(Capacity& out, double percent, std::uint64_t asked, std::uint64_t total) {
+  out.used_percent = std::max(out.used_percent, percent);
+  if (total > 0) {
+    out.asked_percent = std::max(out.asked_percent,
+                                 percent * static_cast<double>(asked) / static_cast<double>(total));
+  }
+}
+
+}  // namespace
 
 std::uint64_t connections_of(const AgentShare& share) {
   return share.connections_max == 0 ? share.slots_max
                                     : std::min(share.slots_max, share.connections_max);
 }
-
-}  // namespace
 
 std::string names_text(const std::vector<std::string>& names) {
   if (names.size() == 1) {
@@ -166,102 +199,162 @@ void share_sources(const RunPlan& plan, const Agents& agents, Capacity& out) {
   }
 }
 
-// A pair is one source address and one destination; its connections need a port each.
+namespace {
+
+// What check_ports and slots_that_fit know of one host. A pair is one source address and one
+// destination; its connections need a port each.
+struct HostPorts {
+  std::uint64_t ports = 0;  // of each pair; 0: not known
+  std::uint64_t connections = 0;
+  std::uint64_t asked = 0;                 // of these
+  std::map<std::string, double> pair_max;  // by source address; "": the kernel's pick
+};
+
+void check_host_ports(const std::string& name, const HostPorts& host, std::size_t destinations,
+                      Capacity& out) {
+  double pair = 0;
+  for (const auto& [source, connections] : host.pair_max) {
+    pair = std::max(pair, connections);
+  }
+  pair = std::ceil(pair);
+  if (host.ports == 0 || host.connections == 0) {
+    return;
+  }
+  const auto ports = static_cast<double>(host.ports);
+  const std::string wanted = fmt::format(
+      "host {} would open at most {} connections from {} source address{} to {} frontend{} "
+      "(distinct host:port), {:.0f} of them between one address and one frontend, where {} ports "
+      "allow as many",
+      name, host.connections, host.pair_max.size(), host.pair_max.size() == 1 ? "" : "es",
+      destinations, destinations == 1 ? "" : "s", pair, host.ports);
+  if (pair > ports) {
+    out.problems.push_back(fmt::format(
+        "{}, which is {:.0f} in all: give its agents more source addresses "
+        "(distributed.source_addresses), widen net.ipv4.ip_local_port_range, or add frontends or "
+        "hosts",
+        wanted, std::floor(static_cast<double>(host.connections) * ports / pair)));
+    return;
+  }
+  const double percent = 100 * pair / ports;
+  note_use(out, percent, host.asked, host.connections);
+  out.budget.push_back(fmt::format(
+      "{} ({:.0f} %){}", wanted, percent,
+      percent > kFullPercent ? "; little is left for ports in TIME_WAIT: connects may fail" : ""));
+}
+
+}  // namespace
+
 void check_ports(const RunPlan& plan, const Agents& agents, Capacity& out) {
-  struct Host {
-    std::uint64_t ports = 0;
-    std::uint64_t connections = 0;
-    std::map<std::string, double> pair_max;  // by source address; "": the kernel's pick
-  };
   const Destinations destinations = destinations_of(plan.target);
-  std::map<std::string, Host> hosts;
+  std::map<std::string, HostPorts> hosts;
   for (std::size_t i = 0; i < agents.size(); ++i) {
-    const wire::Hello& hello = agents[i]->hello;
-    Host& host = hosts[hello.host];
-    host.ports = host.ports == 0 ? hello.ephemeral_ports
-                                 : std::min<std::uint64_t>(host.ports, hello.ephemeral_ports);
-    const auto& sources = out.shares[i].source_addresses;
-    const std::uint64_t connections = connections_of(out.shares[i]);
+    const AgentShare& share = out.shares[i];
+    HostPorts& host = hosts[agents[i]->hello.host];
+    take_least(host.ports, agents[i]->hello.ephemeral_ports);
+    const std::uint64_t connections = connections_of(share);
     host.connections += connections;
+    host.asked += std::min<std::uint64_t>(connections, share.slots_asked);
     double busiest = 0;
     for (const auto& to : destinations.all) {
-      const std::size_t count = sources.empty() ? 1 : std::max<std::size_t>(1, usable(sources, to));
       busiest = std::max(busiest, std::ceil(static_cast<double>(connections) * to.part) /
-                                      static_cast<double>(count));
+                                      static_cast<double>(spread_over(share.source_addresses, to)));
     }
-    for (const std::string& source : sources.empty() ? std::vector<std::string>{""} : sources) {
+    for (const std::string& source : sources_or_any(share)) {
       host.pair_max[source] += busiest;
     }
   }
   for (const auto& [name, host] : hosts) {
-    double pair = 0;
-    for (const auto& [source, connections] : host.pair_max) {
-      pair = std::max(pair, connections);
-    }
-    pair = std::ceil(pair);
-    if (host.ports == 0 || host.connections == 0) {
-      continue;
-    }
-    const auto ports = static_cast<double>(host.ports);
-    const std::string wanted = fmt::format(
-        "host {} would open {} connections from {} source address{} to {} frontend{} (distinct "
-        "host:port), {:.0f} on the fullest pair",
-        name, host.connections, host.pair_max.size(), host.pair_max.size() == 1 ? "" : "es",
-        destinations.all.size(), destinations.all.size() == 1 ? "" : "s", pair);
-    if (pair > ports) {
-      out.problems.push_back(fmt::format(
-          "{}, and a pair has {} ports, which allows {:.0f}: give its agents more source addresses "
-          "(distributed.source_addresses), widen net.ipv4.ip_local_port_range, or add frontends or "
-          "hosts",
-          wanted, host.ports, std::floor(static_cast<double>(host.connections) * ports / pair)));
-      continue;
-    }
-    const double percent = 100 * pair / ports;
-    out.budget.push_back(fmt::format(
-        "{} of {} ports each ({:.0f} %){}", wanted, host.ports, percent,
-        percent > kFullPercent ? "; little is left for ports in TIME_WAIT: connects may "
-                                 "fail"
-                               : ""));
+    check_host_ports(name, host, destinations.all.size(), out);
   }
+}
+
+// With n agents on a source address, of which agent i puts the part p_i of its slots on its fullest
+// pair, v slots each put at most Σ (v · p_i + 1) on a pair, whichever way the parts are rounded up.
+std::vector<std::uint64_t> slots_that_fit(const RunPlan& plan, const Agents& agents,
+                                          const Capacity& out) {
+  struct Host {
+    std::uint64_t agents = 0;
+    std::uint64_t ports = 0;
+    std::uint64_t memory = 0;
+    std::map<std::string, std::pair<double, double>> parts;  // by source address: n, Σ p_i
+  };
+  const Destinations destinations = destinations_of(plan.target);
+  std::map<std::string, Host> hosts;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    Host& host = hosts[agents[i]->hello.host];
+    ++host.agents;
+    take_least(host.ports, agents[i]->hello.ephemeral_ports);
+    take_least(host.memory, agents[i]->hello.memory_bytes);
+    double part = 0;
+    for (const auto& to : destinations.all) {
+      part = std::max(
+          part, to.part / static_cast<double>(spread_over(out.shares[i].source_addresses, to)));
+    }
+    for (const std::string& source : sources_or_any(out.shares[i])) {
+      host.parts[source].first += 1;
+      host.parts[source].second += part;
+    }
+  }
+  std::vector<std::uint64_t> fit;
+  for (const roster::Agent* agent : agents) {
+    const Host& host = hosts.at(agent->hello.host);
+    double slots = kOpenSlotsMax;
+    for (const auto& [source, parts] : host.parts) {
+      if (host.ports > 0 && parts.second > 0) {
+        slots = std::min(
+            slots, (kChosenPart * static_cast<double>(host.ports) - parts.first) / parts.second);
+      }
+    }
+    if (host.memory > 0) {
+      const double taken = static_cast<double>(host.agents * kAgentBytes + plan.bodies.bytes);
+      const double each = static_cast<double>(host.agents * stream_size(plan.target).bytes);
+      slots = std::min(slots, (kChosenPart * static_cast<double>(host.memory) - taken) / each);
+    }
+    fit.push_back(static_cast<std::uint64_t>(std::max(1.0, slots)));
+  }
+  return fit;
 }
 
 void check_memory(const RunPlan& plan, const Agents& agents, Capacity& out) {
   struct Host {
     std::uint64_t agents = 0;
     std::uint64_t streams = 0;
+    std::uint64_t asked = 0;      // of these
     std::uint64_t available = 0;  // 0: not known
   };
-  const std::uint64_t each = is_direct(plan.target) ? kStreamBytesDirect : kStreamBytesMulti;
+  const StreamSize each = stream_size(plan.target);
   std::map<std::string, Host> hosts;
   for (std::size_t i = 0; i < agents.size(); ++i) {
-    const wire::Hello& hello = agents[i]->hello;
-    Host& host = hosts[hello.host];
+    Host& host = hosts[agents[i]->hello.host];
     ++host.agents;
     host.streams += out.shares[i].slots_max;
-    host.available =
-        host.available == 0 ? hello.memory_bytes : std::min(host.available, hello.memory_bytes);
+    host.asked += out.shares[i].slots_asked;
+    take_least(host.available, agents[i]->hello.memory_bytes);
   }
   for (const auto& [name, host] : hosts) {
     if (host.available == 0) {
       continue;
     }
-    const std::uint64_t needed =
-        host.streams * each + host.agents * kAgentBytes + plan.bodies.bytes;
+    const std::uint64_t fixed = host.agents * kAgentBytes + plan.bodies.bytes;
+    const std::uint64_t needed = host.streams * each.bytes + fixed;
     const std::string sum = fmt::format(
         "host {} takes memory for {} streams × {} KiB ({}) + {} agent{} × {} MiB + bodies {} = {}",
-        name, host.streams, each >> 10, is_direct(plan.target) ? "direct" : "multi", host.agents,
-        host.agents == 1 ? "" : "s", kAgentBytes >> 20,
-        bytes_text(static_cast<double>(plan.bodies.bytes)),
+        name, host.streams, each.bytes >> 10, each.name, host.agents, host.agents == 1 ? "" : "s",
+        kAgentBytes >> 20, bytes_text(static_cast<double>(plan.bodies.bytes)),
         bytes_text(static_cast<double>(needed)));
     const std::string free = bytes_text(static_cast<double>(host.available));
     if (needed > host.available) {
-      out.problems.push_back(
-          fmt::format("{}, and {} are free: add hosts, free memory or raise its limit, or ask for "
-                      "fewer streams",
-                      sum, free));
-    } else {
-      out.budget.push_back(fmt::format("{} of {} free", sum, free));
+      out.problems.push_back(fmt::format(
+          "{}, and {} are free: add hosts, free memory or raise its limit, or {}", sum, free,
+          fixed + host.agents * each.bytes > host.available ? "run fewer agents there"
+                                                            : "ask for fewer streams"));
+      continue;
     }
+    // The agents themselves and the bodies are what was asked for, however few the streams.
+    const double percent_of_byte = 100 / static_cast<double>(host.available);
+    note_use(out, percent_of_byte * static_cast<double>(needed), host.asked * each.bytes + fixed,
+             needed);
+    out.budget.push_back(fmt::format("{} of {} free", sum, free));
   }
 }
 

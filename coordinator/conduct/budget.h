@@ -36,12 +36,24 @@ void check_ports(const RunPlan& plan, const std::vector<const roster::Agent*>& a
 void check_memory(const RunPlan& plan, const std::vector<const roster::Agent*>& agents,
                   Capacity& out);
 
-// Memory of one open stream on each way. An agent's resident memory grew by 2.4 KiB (direct) and
-// 21.7 KiB (multi) a stream from 100 to 4,000 streams of 20 events; the rest is for the kernel's
-// socket and the reply's text so far. An agent with few streams took 37 MiB: rings, queues, code.
+// Slots of each of a host's agents that fit ports and memory as the checks above count them, when
+// the agents of a host share evenly: by agent, at least 1. Needs source_addresses.
+std::vector<std::uint64_t> slots_that_fit(const RunPlan& plan,
+                                          const std::vector<const roster::Agent*>& agents,
+                                          const Capacity& out);
+
+// Memory of one open stream on each way, and where a frontend is https. An agent's resident memory
+// grew by 2.4 KiB (direct) and 21.7 KiB (multi) a stream from 100 to 4,000 streams of 20 events,
+// with TLS by about 30 KB and 80 KB; the rest is for the kernel's socket and the reply's text so
+// far. An agent with few streams took 37 MiB: rings, queues, code.
 inline constexpr std::uint64_t kStreamBytesDirect = std::uint64_t{16} << 10;
 inline constexpr std::uint64_t kStreamBytesMulti = std::uint64_t{32} << 10;
+inline constexpr std::uint64_t kStreamBytesDirectTls = std::uint64_t{48} << 10;
+inline constexpr std::uint64_t kStreamBytesMultiTls = std::uint64_t{96} << 10;
 inline constexpr std::uint64_t kAgentBytes = std::uint64_t{64} << 20;
+
+// Connections that the agent opens for its slots, idle ones apart.
+std::uint64_t connections_of(const AgentShare& share);
 
 // "a", "a and b", "a, b and 3 more".
 std::string names_text(const std::vector<std::string>& names);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "common/base/check.h"
 #include "common/plan/deal.h"
@@ -17,34 +17,6 @@ namespace {
 using Agents = std::vector<const roster::Agent*>;
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-
-// Connections that the ports of each host allow its agents between them, if they share evenly.
-struct HostPorts {
-  std::uint64_t agents = 0;
-  std::uint64_t ports = 0;  // of one source address and one destination; 0: not known
-  std::set<std::string> sources;
-
-  std::uint64_t connections(double part_max) const {
-    const auto sources_used = static_cast<double>(std::max<std::size_t>(1, sources.size()));
-    return ports == 0 ? kNoLimit
-                      : static_cast<std::uint64_t>(static_cast<double>(ports) * sources_used /
-                                                   std::max(part_max, 1e-9));
-  }
-};
-
-std::map<std::string, HostPorts> ports_by_host(const Agents& agents, const Capacity& out) {
-  std::map<std::string, HostPorts> hosts;
-  for (std::size_t i = 0; i < agents.size(); ++i) {
-    const wire::Hello& hello = agents[i]->hello;
-    HostPorts& host = hosts[hello.host];
-    ++host.agents;
-    host.ports = host.ports == 0 ? hello.ephemeral_ports
-                                 : std::min<std::uint64_t>(host.ports, hello.ephemeral_ports);
-    host.sources.insert(out.shares[i].source_addresses.begin(),
-                        out.shares[i].source_addresses.end());
-  }
-  return hosts;
-}
 
 std::uint64_t files_kept(const wire::Hello& hello) {
   return kFilesKept + kFilesKeptPerWorker * hello.workers;
@@ -64,58 +36,96 @@ std::uint32_t open_slots(const RunPhase& phase, std::uint64_t held) {
 }
 
 void share_slots(const RunPlan& plan, const Agents& agents, Capacity& out) {
-  auto hosts = ports_by_host(agents, out);
-  const double part_max = destinations_of(plan.target).part_max();
+  const auto fit = slots_that_fit(plan, agents, out);
   for (const RunPhase& phase : plan.phases) {
     const bool closed = phase.schedule.pacing == base::Pacing::kClosedLoop;
     const std::uint32_t total = closed ? phase.schedule.concurrency : plan.in_flight_max;
     const auto split = plan::split_slots(total, agents.size());
     for (std::size_t i = 0; i < agents.size(); ++i) {
-      std::uint32_t slots = split[i];
-      if (total == 0) {
-        const HostPorts& host = hosts[agents[i]->hello.host];
-        slots = open_slots(phase, std::min(files_left(agents[i]->hello),
-                                           host.connections(part_max) / host.agents));
-      }
-      out.shares[i].slots.push_back(slots);
-      out.shares[i].slots_max = std::max(out.shares[i].slots_max, slots);
+      AgentShare& share = out.shares[i];
+      const std::uint32_t slots =
+          total > 0 ? split[i] : open_slots(phase, std::min(files_left(agents[i]->hello), fit[i]));
+      share.slots.push_back(slots);
+      share.slots_max = std::max(share.slots_max, slots);
+      share.slots_asked = std::max(share.slots_asked, split[i]);
     }
   }
 }
 
-// Idle connections to other frontends that an agent may keep beside one for each slot.
-std::uint64_t kept_idle(const RunPlan& plan, const wire::Hello& hello, const AgentShare& share) {
-  if (plan.target.urls.size() < 2 || plan.target.balance == base::Balance::kPinned) {
-    return 0;
+std::uint32_t clamped(std::uint64_t value) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
+}
+
+// Connections that each agent may hold, idle ones included, as far as its files go. Slots for which
+// files are too few are left to check_files.
+void share_connections_max(const RunPlan& plan, const Agents& agents, Capacity& out) {
+  const bool several = plan.target.urls.size() > 1;
+  const bool pinned = plan.target.balance == base::Balance::kPinned;
+  const auto most = plan::split_slots(plan.connections_max, agents.size());
+  std::uint64_t held = 0;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    AgentShare& share = out.shares[i];
+    const std::uint64_t room =
+        std::max<std::uint64_t>(files_left(agents[i]->hello), share.slots_max);
+    if (plan.connections_max > 0) {
+      share.connections_max = clamped(std::min<std::uint64_t>(std::max(1U, most[i]), room));
+    } else if (several) {
+      // One for each slot, and as many again kept idle to other frontends.
+      const std::uint64_t wanted = std::uint64_t{share.slots_max} * (pinned ? 1 : 2);
+      share.connections_max = clamped(std::min(wanted, room));
+    }
+    held += share.connections_max;
   }
-  const std::uint64_t left = files_left(hello);
-  return std::min<std::uint64_t>(share.slots_max,
-                                 left - std::min<std::uint64_t>(left, share.slots_max));
+  if (held < plan.connections_max) {
+    out.warnings.push_back(fmt::format(
+        "max_connections is {}, but the agents' open files leave room for {}: that many it is; "
+        "raise their limit (ulimit -n), add agents, or lower max_connections",
+        plan.connections_max, held));
+  }
 }
 
 void share_connections(const RunPlan& plan, const Agents& agents, Capacity& out) {
-  const std::size_t n = out.shares.size();
-  const auto most = plan::split_slots(plan.connections_max, n);
+  share_connections_max(plan, agents, out);
   const auto warm = plan::split_slots(
-      static_cast<std::uint32_t>(std::max<std::int64_t>(0, plan.connections_warm)), n);
-  for (std::size_t i = 0; i < n; ++i) {
+      static_cast<std::uint32_t>(std::max<std::int64_t>(0, plan.connections_warm)),
+      out.shares.size());
+  for (std::size_t i = 0; i < out.shares.size(); ++i) {
     AgentShare& share = out.shares[i];
-    share.connections_max = plan.connections_max == 0 ? 0 : std::max(1U, most[i]);
     share.connections_warm = plan.connections_warm < 0 ? share.slots.front() : warm[i];
-    const std::uint32_t open = share.connections_max == 0
-                                   ? share.slots_max
-                                   : std::min(share.slots_max, share.connections_max);
-    share.connections_warm = std::min(share.connections_warm, open);
-    const std::uint64_t kept = kept_idle(plan, agents[i]->hello, share);
-    if (share.connections_max == 0 && kept > 0 && kept < share.slots_max) {
-      share.connections_max = static_cast<std::uint32_t>(share.slots_max + kept);
-    }
+    share.connections_warm =
+        std::min(share.connections_warm, static_cast<std::uint32_t>(connections_of(share)));
   }
 }
 
-std::uint64_t connections_of(const AgentShare& share) {
-  return share.connections_max == 0 ? share.slots_max
-                                    : std::min(share.slots_max, share.connections_max);
+// Connections beyond one for each slot that may be kept idle: to a frontend no more than were once
+// in use to it.
+std::uint64_t kept_idle(const RunPlan& plan, const AgentShare& share) {
+  if (plan.target.urls.size() < 2 || plan.target.balance == base::Balance::kPinned) {
+    return 0;
+  }
+  const std::uint64_t used = connections_of(share);
+  return std::min<std::uint64_t>(share.connections_max - used,
+                                 used * (plan.target.urls.size() - 1));
+}
+
+// Empty if they do.
+std::string why_files_do_not_do(const wire::Hello& hello, std::uint64_t wanted) {
+  if (wanted > files_left(hello)) {
+    return fmt::format(
+        "agent {} would open {} connections, but may have {} files open and keeps {} for itself "
+        "({} and {} for each of {} workers), which leaves {}: raise its limit to {} (ulimit -n) or "
+        "add agents",
+        hello.agent_name, wanted, hello.fd_limit, files_kept(hello), kFilesKept,
+        kFilesKeptPerWorker, hello.workers, files_left(hello), wanted + files_kept(hello));
+  }
+  if (wanted == 0 && hello.fd_limit != 0 && files_left(hello) == 0) {
+    return fmt::format(
+        "agent {} may have {} files open and keeps {} for itself, so it could open no connection "
+        "at all: raise its limit (ulimit -n)",
+        hello.agent_name, hello.fd_limit, files_kept(hello));
+  }
+  return "";
 }
 
 void check_files(const RunPlan& plan, const Agents& agents, Capacity& out) {
@@ -124,28 +134,27 @@ void check_files(const RunPlan& plan, const Agents& agents, Capacity& out) {
     const wire::Hello& hello = agents[i]->hello;
     const AgentShare& share = out.shares[i];
     const std::uint64_t wanted = connections_of(share);
-    if (wanted > files_left(hello)) {
-      out.problems.push_back(fmt::format(
-          "agent {} would open {} connections, but may have {} files open and keeps {} for itself "
-          "({} + {} for each of {} workers), which leaves {}: raise its limit to {} (ulimit -n) or "
-          "add agents",
-          hello.agent_name, wanted, hello.fd_limit, files_kept(hello), kFilesKept,
-          kFilesKeptPerWorker, hello.workers, files_left(hello), wanted + files_kept(hello)));
-    } else if (wanted == 0 && hello.fd_limit != 0 && files_left(hello) == 0) {
-      out.problems.push_back(fmt::format(
-          "agent {} may have {} files open and keeps {} for itself, so it could open no connection "
-          "at all: raise its limit (ulimit -n)",
-          hello.agent_name, hello.fd_limit, files_kept(hello)));
-    } else if (hello.fd_limit != 0) {
-      const std::uint64_t kept = share.connections_max > 0 ? share.connections_max - wanted
-                                                           : kept_idle(plan, hello, share);
-      fitting[fmt::format("{} connections + {} kept idle + {} + {} × {} worker{} = {} of {} open "
-                          "files",
-                          wanted, kept, kFilesKept, kFilesKeptPerWorker, hello.workers,
-                          hello.workers == 1 ? "" : "s", wanted + kept + files_kept(hello),
-                          hello.fd_limit)]
-          .push_back(hello.agent_name);
+    if (std::string why = why_files_do_not_do(hello, wanted); !why.empty()) {
+      out.problems.push_back(std::move(why));
+      continue;
     }
+    if (hello.fd_limit == 0) {
+      continue;
+    }
+    // Idle connections are closed when files are wanted: the least that will do is what counts.
+    const double percent = 100.0 / static_cast<double>(hello.fd_limit);
+    const std::uint64_t asked = std::min<std::uint64_t>(wanted, share.slots_asked);
+    out.used_percent =
+        std::max(out.used_percent, percent * static_cast<double>(wanted + files_kept(hello)));
+    out.asked_percent =
+        std::max(out.asked_percent, percent * static_cast<double>(asked + files_kept(hello)));
+    const std::uint64_t kept = kept_idle(plan, share);
+    fitting[fmt::format("{} connections + {} kept idle + {} for itself ({} and {} for each of {} "
+                        "worker{}) = {} of {} open files",
+                        wanted, kept, files_kept(hello), kFilesKept, kFilesKeptPerWorker,
+                        hello.workers, hello.workers == 1 ? "" : "s",
+                        wanted + kept + files_kept(hello), hello.fd_limit)]
+        .push_back(hello.agent_name);
   }
   for (const auto& [sum, names] : fitting) {
     out.budget.push_back(fmt::format("agent{} {}: {}{}", names.size() == 1 ? "" : "s",
@@ -166,6 +175,18 @@ Capacity share_capacity(const RunPlan& plan, const Agents& agents) {
   check_ports(plan, agents, out);
   check_memory(plan, agents, out);
   return out;
+}
+
+std::vector<std::string> spoken_budget(const Capacity& capacity) {
+  if (capacity.budget.empty() || capacity.asked_percent > kSpokenPercent) {
+    return capacity.budget;
+  }
+  return {fmt::format(
+      "Budget: fits; at most {:.0f} % of files, ports and memory{} (report.txt has "
+      "the sums)",
+      std::ceil(capacity.used_percent),
+      capacity.used_percent > kSpokenPercent ? ", as queries in flight are held to what fits"
+                                             : "")};
 }
 
 }  // namespace tutti::conduct

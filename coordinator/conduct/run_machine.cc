@@ -217,10 +217,14 @@ void RunMachine::prepare_agents() {
                                               fmt::join(capacity.problems, "; ")));
     return;
   }
-  budget_ = std::move(capacity.budget);
-  for (const std::string& line : budget_) {
+  for (const std::string& line : spoken_budget(capacity)) {
     notice(NoticeLevel::kInfo, line);
   }
+  for (const std::string& line : capacity.warnings) {
+    notice(NoticeLevel::kWarning, line);
+  }
+  budget_ = std::move(capacity.budget);
+  budget_.insert(budget_.end(), capacity.warnings.begin(), capacity.warnings.end());
   state_ = RunState::kPreparing;
   deadline_ = now_ + plan_.timeouts.prepare;
   for (std::size_t i = 0; i < agents.size(); ++i) {

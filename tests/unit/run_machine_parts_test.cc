@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "coordinator/conduct/budget.h"
 #include "coordinator/conduct/capacity.h"
 #include "coordinator/conduct/prefetch.h"
 
@@ -137,10 +138,11 @@ TEST(Capacity, AgentsOfOneHostShareItsPorts) {
   const RunPlan plan = plan_of(base::Pacing::kClosedLoop, 60'000);
   const Capacity refused = share_capacity(plan, fleet.list());
   ASSERT_EQ(refused.problems.size(), 1U);
-  EXPECT_THAT(refused.problems[0], HasSubstr("host big would open 60000 connections from 1 source "
-                                             "address to 2 frontends"));
-  EXPECT_THAT(refused.problems[0], HasSubstr("30000 on the fullest pair"));
-  EXPECT_THAT(refused.problems[0], HasSubstr("28000 ports, which allows 56000"));
+  EXPECT_THAT(refused.problems[0],
+              HasSubstr("host big would open at most 60000 connections from 1 source "
+                        "address to 2 frontends"));
+  EXPECT_THAT(refused.problems[0], HasSubstr("30000 of them between one address and one frontend"));
+  EXPECT_THAT(refused.problems[0], HasSubstr("28000 ports allow as many, which is 56000 in all"));
   EXPECT_THAT(refused.problems[0], HasSubstr("source_addresses"));
   EXPECT_THAT(refused.problems[0], HasSubstr("ip_local_port_range"));
   for (roster::Agent& agent : fleet.agents) {
@@ -149,8 +151,9 @@ TEST(Capacity, AgentsOfOneHostShareItsPorts) {
   const Capacity fits = share_capacity(plan, fleet.list());
   EXPECT_TRUE(fits.problems.empty());
   // 60,000 over 2 sources × 2 frontends.
-  EXPECT_THAT(fits.budget, testing::Contains(HasSubstr("15000 on the fullest pair of 28000 ports "
-                                                       "each (54 %)")));
+  EXPECT_THAT(fits.budget, testing::Contains(HasSubstr(
+                               "15000 of them between one address and one frontend, where "
+                               "28000 ports allow as many (54 %)")));
 }
 
 TEST(Capacity, OpenPhasesGetWhatTheAgentsHoldUnlessTold) {
@@ -184,10 +187,11 @@ TEST(Capacity, TheBudgetIsSaidWithItsArithmetic) {
   EXPECT_THAT(
       capacity.budget,
       testing::ElementsAre(
-          "agents a and b: each 2000 connections + 2000 kept idle + 64 + 16 × 4 workers = 4128 of "
-          "10000 open files",
-          "host big would open 4000 connections from 1 source address to 2 frontends (distinct "
-          "host:port), 2000 on the fullest pair of 28000 ports each (7 %)",
+          "agents a and b: each 2000 connections + 2000 kept idle + 128 for itself (64 and 16 for "
+          "each of 4 workers) = 4128 of 10000 open files",
+          "host big would open at most 4000 connections from 1 source address to 2 frontends "
+          "(distinct host:port), 2000 of them between one address and one frontend, where 28000 "
+          "ports allow as many (7 %)",
           "host big takes memory for 4000 streams × 16 KiB (direct) + 2 agents × 64 MiB + bodies "
           "3.0 MiB = 193.5 MiB of 8.0 GiB free"));
 }
@@ -218,7 +222,7 @@ TEST(Capacity, WeightsAndUrlsOfOneServerFillAPairSooner) {
   plan.target.weights = {3, 1};
   Capacity capacity = share_capacity(plan, fleet.list());
   ASSERT_EQ(capacity.problems.size(), 1U);
-  EXPECT_THAT(capacity.problems[0], HasSubstr("30000 on the fullest pair"));
+  EXPECT_THAT(capacity.problems[0], HasSubstr("30000 of them between one address"));
   plan.target.balance = base::Balance::kLeastInFlight;
   plan.target.urls = {"http://one/a", "http://ONE:80/b"};
   capacity = share_capacity(plan, fleet.list());
@@ -230,8 +234,151 @@ TEST(Capacity, IdleConnectionsAreKeptAsFarAsFilesAllow) {
   Fleet fleet(1);
   RunPlan plan = plan_of(base::Pacing::kClosedLoop, 9000);  // 9,872 files are left
   EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 9872U);
+  plan.phases[0].schedule.concurrency = 9872;  // no file is left for one that is idle
+  EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 9872U);
+  plan.phases[0].schedule.concurrency = 1000;
+  EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 2000U);
+  plan.target.balance = base::Balance::kPinned;
+  EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 1000U);
   plan.target.urls.pop_back();  // one frontend: every connection fits the next query
   EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].connections_max, 0U);
+}
+
+TEST(Capacity, MoreConnectionsThanFilesAreHeldToThemWithAWarning) {
+  Fleet fleet(2);
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 8);
+  plan.connections_max = 200'000;
+  Capacity capacity = share_capacity(plan, fleet.list());
+  EXPECT_TRUE(capacity.problems.empty());
+  EXPECT_EQ(capacity.shares[0].connections_max, 9872U);  // what files leave each
+  ASSERT_EQ(capacity.warnings.size(), 1U);
+  EXPECT_THAT(capacity.warnings[0], HasSubstr("max_connections is 200000"));
+  EXPECT_THAT(capacity.warnings[0], HasSubstr("room for 19744"));
+  // Two frontends: as many idle to the other one as are in use.
+  EXPECT_THAT(capacity.budget[0], HasSubstr("each 4 connections + 4 kept idle + 128 for itself"));
+  plan.target.urls.pop_back();
+  EXPECT_THAT(share_capacity(plan, fleet.list()).budget[0], HasSubstr("+ 0 kept idle"));
+  plan.connections_max = 19'744;
+  EXPECT_TRUE(share_capacity(plan, fleet.list()).warnings.empty());
+  // A slot needs its connection: for these files are too few, which no clamp may hide.
+  plan.connections_max = 200'000;
+  plan.phases[0].schedule.concurrency = 30'000;
+  EXPECT_THAT(share_capacity(plan, fleet.list()).problems[0],
+              HasSubstr("agent a would open 15000 connections"));
+}
+
+// Open files are taken as they are, ports and memory to nine tenths, all shared evenly: no load
+// without a closed loop can be refused or warned of for slots that nobody asked for.
+TEST(Capacity, ChosenSlotsFitByConstruction) {
+  for (std::size_t agents = 1; agents <= 20; ++agents) {
+    for (std::size_t frontends = 1; frontends <= 8; ++frontends) {
+      for (const std::uint64_t mib : {0U, 64U, 128U, 512U, 1024U, 4096U, 65'536U}) {
+        for (const std::uint32_t ports : {40U, 28'232U, 64'000U}) {
+          for (const bool tls : {false, true}) {
+            Fleet fleet(agents);
+            for (std::size_t i = 0; i < agents; ++i) {
+              fleet.agents[i].hello.host = "big";
+              fleet.agents[i].hello.fd_limit = i % 3 == 2 ? 2000 : 1'000'000;
+              fleet.agents[i].hello.ephemeral_ports = ports;
+              if (i % 4 == 1) {
+                fleet.agents[i].hello.source_addresses = {"10.0.0.1", "10.0.0.2"};
+              }
+              // 0: not known. Enough for the agents themselves and a stream each.
+              fleet.agents[i].hello.memory_bytes =
+                  mib == 0 ? 0 : (mib << 20) + agents * (kAgentBytes + kStreamBytesMultiTls);
+            }
+            RunPlan plan = plan_of(base::Pacing::kTimed, 0);
+            plan.target.way = agents % 2 == 0 ? base::Way::kMulti : base::Way::kAuto;
+            plan.target.urls.clear();
+            for (std::size_t f = 0; f < frontends; ++f) {
+              plan.target.urls.push_back((tls ? "https://h" : "http://h") + std::to_string(f));
+              plan.target.weights.push_back(static_cast<std::uint32_t>(f + 1));
+            }
+            if (agents % 3 == 0) {
+              plan.target.balance = base::Balance::kWeighted;
+            }
+            const Capacity capacity = share_capacity(plan, fleet.list());
+            const std::string at = std::to_string(agents) + " agents, " +
+                                   std::to_string(frontends) + " frontends, " +
+                                   std::to_string(mib) + " MiB, " + std::to_string(ports);
+            ASSERT_THAT(capacity.problems, testing::IsEmpty()) << at;
+            ASSERT_THAT(capacity.warnings, testing::IsEmpty()) << at;
+            ASSERT_THAT(capacity.budget, testing::Not(testing::Contains(HasSubstr("may fail"))))
+                << at;
+            for (const AgentShare& share : capacity.shares) {
+              ASSERT_GE(share.slots_max, 1U) << at;
+              ASSERT_EQ(share.slots_asked, 0U) << at;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Capacity, ChosenSlotsUseWhatThereIs) {
+  Fleet fleet(9);
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.host = "big";
+    agent.hello.fd_limit = 1'000'000;
+    agent.hello.ephemeral_ports = 28'232;
+  }
+  RunPlan plan = plan_of(base::Pacing::kBurst, 0);
+  // (0.9 · 28,232 − 9) / (9 · ½) = 5,644.4
+  EXPECT_EQ(share_capacity(plan, fleet.list()).shares[0].slots[0], 5644U);
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.memory_bytes = std::uint64_t{1} << 30;
+  }
+  plan.target.urls = {"https://one/", "https://two/"};
+  // (0.9 · 1 GiB − 9 · 64 MiB) / (9 · 48 KiB) = 819.2
+  Capacity capacity = share_capacity(plan, fleet.list());
+  EXPECT_EQ(capacity.shares[0].slots[0], 819U);
+  EXPECT_NEAR(capacity.used_percent, 90, 0.1);
+  // Beside a closed loop that takes more than that: its slots, and no more.
+  RunPhase loop = plan_of(base::Pacing::kClosedLoop, 9001).phases[0];
+  plan.phases.push_back(loop);
+  capacity = share_capacity(plan, fleet.list());
+  EXPECT_EQ(capacity.shares[0].slots_max, 1001U);
+  EXPECT_EQ(capacity.shares[8].slots_max, 1000U);
+  EXPECT_THAT(capacity.problems, testing::IsEmpty());
+}
+
+TEST(Capacity, TheConsoleSaysTheSumsOnlyNearALimit) {
+  Fleet fleet(1);
+  fleet.agents[0].hello.memory_bytes = std::uint64_t{64} << 30;
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 100);
+  Capacity capacity = share_capacity(plan, fleet.list());
+  EXPECT_EQ(capacity.budget.size(), 3U);
+  // (100 + 128) of 10,000 files; the 100 kept idle are closed before anything else goes short.
+  EXPECT_THAT(spoken_budget(capacity),
+              testing::ElementsAre("Budget: fits; at most 3 % of files, ports and memory "
+                                   "(report.txt has the sums)"));
+  plan.phases[0].schedule.concurrency = 4900;  // 50.3 % of the files
+  capacity = share_capacity(plan, fleet.list());
+  EXPECT_EQ(spoken_budget(capacity), capacity.budget);
+  plan = plan_of(base::Pacing::kTimed, 0);  // fills the files because nobody said how many
+  EXPECT_THAT(spoken_budget(share_capacity(plan, fleet.list())),
+              testing::ElementsAre("Budget: fits; at most 100 % of files, ports and memory, as "
+                                   "queries in flight are held to what fits (report.txt has the "
+                                   "sums)"));
+  fleet.agents[0].hello = {};
+  EXPECT_THAT(spoken_budget(share_capacity(plan, fleet.list())), testing::IsEmpty());
+}
+
+TEST(Capacity, StreamsAreSizedByWayAndTls) {
+  const auto line = [](base::Way way, const char* url) {
+    Fleet fleet(1);
+    fleet.agents[0].hello.memory_bytes = std::uint64_t{8} << 30;
+    RunPlan plan = plan_of(base::Pacing::kClosedLoop, 10);
+    plan.target.way = way;
+    plan.target.urls[1] = url;
+    return share_capacity(plan, fleet.list()).budget.back();
+  };
+  EXPECT_THAT(line(base::Way::kAuto, "http://b"), HasSubstr("10 streams × 16 KiB (direct) "));
+  EXPECT_THAT(line(base::Way::kMulti, "http://b"), HasSubstr("10 streams × 32 KiB (multi) "));
+  EXPECT_THAT(line(base::Way::kAuto, "https://b"), HasSubstr("10 streams × 48 KiB (direct, TLS)"));
+  EXPECT_THAT(line(base::Way::kDirect, "https://b"), HasSubstr("× 48 KiB (direct, TLS)"));
+  EXPECT_THAT(line(base::Way::kMulti, "https://b"), HasSubstr("× 96 KiB (multi, TLS)"));
 }
 
 TEST(Capacity, EachAgentUsesTheSourceAddressesThatAreItsHosts) {
@@ -276,7 +423,7 @@ TEST(Capacity, ConnectionsFollowTheSettings) {
   const Fleet fleet(3);
   RunPlan plan = plan_of(base::Pacing::kClosedLoop, 100);
   Capacity capacity = share_capacity(plan, fleet.list());
-  EXPECT_EQ(capacity.shares[0].connections_max, 0U);
+  EXPECT_EQ(capacity.shares[0].connections_max, 68U);  // as many again kept idle
   EXPECT_EQ(capacity.shares[0].connections_warm, 34U);
   plan.connections_max = 10;
   plan.connections_warm = 200;
