@@ -52,9 +52,9 @@ void describe(CLI::App& app, Options& o) {
       "network card. Run it on an idle host, and on the host that will drive the load.\n"
       "\n"
       "With -c FILE: the head-room factor of that config, i.e. measured capacity per agent times\n"
-      "its agents, over what it asks for; agents on one host are measured together. Below 1 the "
-      "client would be the bottleneck; take 2 or\n"
-      "more. Exit codes: 0 measured, 1 usage, 2 the config is wrong, 3 no null server or no\n"
+      "its agents, over what it asks for. Local agents are measured together. Below 1 the client\n"
+      "would be the bottleneck; take 2 or more.\n"
+      "Exit codes: 0 measured, 1 usage, 2 the config is wrong, 3 no null server or no\n"
       "agents, 4 a run broke, 130 interrupted.");
   app.add_option("--duration", o.duration_s, "seconds that all of it may take, about")
       ->check(CLI::Range(1.0, 3600.0))

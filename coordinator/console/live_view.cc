@@ -11,6 +11,9 @@ namespace {
 // Rates are taken over the last few seconds: long enough to be calm, short enough to be live.
 constexpr base::Duration kRateWindow = base::Duration::seconds(5);
 
+// An agent speaks when it is armed too, of a phase that has not begun.
+constexpr base::Duration kPatience = base::Duration::seconds(1);
+
 std::string short_number(double n) {
   if (n >= 1e6) {
     return fmt::format("{:.2f}M", n / 1e6);
@@ -100,7 +103,7 @@ void LiveView::note_progress(std::size_t agent, const wire::Progress& progress, 
   ttft_.add_cells(progress.ttft.cells);
   tpot_.add_cells(progress.tpot.cells);
   note_health(row, progress);
-  heard_ = true;
+  heard_ = heard_ || progress.started > 0 || now - began_at_ >= kPatience;
   sample(now);
 }
 

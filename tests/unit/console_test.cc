@@ -131,7 +131,13 @@ TEST(LiveView, OnceAllAreIssuedItSaysSoThoughNoAgentHasSpoken) {
   LiveView view = started_view();
   EXPECT_FALSE(view.heard());
   view.note_issued(200);
+  wire::Progress armed = progress(0, 0);
+  armed.started = 0;
+  view.note_progress(0, armed, Instant{1});
   EXPECT_FALSE(view.heard());
+  LiveView idle = started_view();
+  idle.note_progress(0, armed, Instant{1} + Duration::seconds(1));
+  EXPECT_TRUE(idle.heard()) << "nothing was started for a whole second: that is news";
   view.note_progress(0, progress(16, 0), Instant{2});  // of before: 60 started
   EXPECT_TRUE(view.heard());
   EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("issued 200 done 0/200"));
