@@ -91,7 +91,7 @@ void describe(CLI::App& app, session::AgentSettings& settings, Meeting& meeting,
   keys->needs(coordinator);
   coordinator->needs(keys);
   app.add_flag("--insecure", settings.insecure,
-               "allow a bind that other hosts can reach, without keys: prompts and API keys then "
+               "bind or dial an address of other hosts without keys: prompts and API keys then "
                "travel in clear text and anyone may give orders");
   app.add_flag("--debug", debug, "debug lines");
   app.set_version_flag("--version", TUTTI_VERSION);

@@ -24,9 +24,12 @@ namespace {
 
 using base::ExitCode;
 
+constexpr std::uint32_t kAgentsMax = 64;
+
 struct Options {
   double duration_s = 60;
   std::uint32_t agents = 1;
+  bool agents_told = false;  // on the command line
   std::uint32_t workers = 0;
   std::string transport = "auto";
   std::string config;
@@ -49,14 +52,16 @@ void describe(CLI::App& app, Options& o) {
       "network card. Run it on an idle host, and on the host that will drive the load.\n"
       "\n"
       "With -c FILE: the head-room factor of that config, i.e. measured capacity per agent times\n"
-      "its agents, over what it asks for. Below 1 the client would be the bottleneck; take 2 or\n"
-      "more. Exit codes: 0 measured, 1 usage, 2 the config is wrong, 3 no null server or no\n"
+      "its agents, over what it asks for. Local agents are measured together. Below 1 the client\n"
+      "would be the bottleneck; take 2 or more.\n"
+      "Exit codes: 0 measured, 1 usage, 2 the config is wrong, 3 no null server or no\n"
       "agents, 4 a run broke, 130 interrupted.");
   app.add_option("--duration", o.duration_s, "seconds that all of it may take, about")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--agents", o.agents, "agent processes to start here")
-      ->check(CLI::Range(1U, 64U))
+  app.add_option("--agents", o.agents,
+                 "agent processes to start here; with -c and local agents: as many as it has")
+      ->check(CLI::Range(1U, kAgentsMax))
       ->capture_default_str();
   app.add_option("--workers", o.workers, "I/O threads of each agent; 0: as a run would choose")
       ->check(CLI::Range(0U, 1024U))
@@ -77,22 +82,12 @@ base::Way way_of(const std::string& name) {
                            : base::Way::kAuto;
 }
 
-// What the command line leaves open is measured as the config would run it.
-void take_from(const spec::Config& config, Options& options) {
-  const spec::Distributed& distributed = config.distributed;
-  if (options.transport == "auto" && distributed.transport != base::Way::kAuto) {
-    options.transport = distributed.transport == base::Way::kDirect ? "direct" : "multi";
-  }
-  if (options.workers == 0) {
-    options.workers = static_cast<std::uint32_t>(distributed.workers);
-  }
-}
-
 // ---- head-room ---------------------------------------------------------------------------------
 
 struct Asked {
   Expected expected;
   std::uint32_t agents = 1;
+  std::uint32_t local_agents = 0;  // of them, on the coordinator's host
   std::string words;
 };
 
@@ -123,35 +118,75 @@ Asked asked_by(const spec::Config& config, double tokens_per_stream) {
     }
   }
   input.phases.push_back(std::move(phase));
-  asked.agents = host_settings(config, input, "").plan.agents_expected;
+  const conduct::HostSettings settings = host_settings(config, input, "");
+  asked.agents = settings.plan.agents_expected;
+  asked.local_agents = settings.local_agents;
   return asked;
 }
 
-void print_head_room(const Options& options, const spec::Config& config, const Calibration& done) {
+// What the command line leaves open is measured as the config would run it.
+void take_from(const spec::Config& config, Options& options) {
+  const auto local = asked_by(config, options.tokens_per_stream).local_agents;
+  if (!options.agents_told && local > 0) {
+    options.agents = std::min(local, kAgentsMax);
+  }
+  const spec::Distributed& distributed = config.distributed;
+  if (options.transport == "auto" && distributed.transport != base::Way::kAuto) {
+    options.transport = distributed.transport == base::Way::kDirect ? "direct" : "multi";
+  }
+  if (options.workers == 0) {
+    options.workers = static_cast<std::uint32_t>(distributed.workers);
+  }
+}
+
+// Why capacity per agent cannot be multiplied by the config's agents; empty: it can. Agents on this
+// host share its cores, so only a measurement with as many of them says what they can do.
+std::string cannot_scale(const Options& options, const Asked& asked) {
+  if (asked.local_agents == 0) {
+    return {};
+  }
+  if (asked.local_agents != asked.agents) {
+    return fmt::format("{} of its {} agents share one host", asked.local_agents, asked.agents);
+  }
+  return asked.agents == options.agents
+             ? ""
+             : fmt::format("its {} agents share one host and {} were measured; leave --agents out",
+                           asked.agents, options.agents);
+}
+
+std::string head_room_text(const Options& options, const spec::Config& config,
+                           const Measured& measured) {
   const Asked asked = asked_by(config, options.tokens_per_stream);
-  const Measured measured{done.events().best, done.requests().best, done.streams().best,
-                          options.agents};
-  std::string out = fmt::format("Head-room of {}:\n", options.config);
   const auto room = head_room(measured, asked.expected, asked.agents);
   if (!room) {
-    out +=
-        "  none can be told: the whole data set at once asks for no rate; it goes as fast as\n"
-        "  client and servers do\n";
-  } else {
-    out += fmt::format(
-        "  factor {:.2f} ({})\n  asked: {}; capacity: what was measured per agent × {} agents\n"
-        "  assumed: all its agents are on hosts like this one, each with these cores to itself\n",
-        room->factor, room->by, asked.words, asked.agents);
-    const auto& urls = config.endpoint_config.endpoints;
-    if (std::any_of(urls.begin(), urls.end(),
-                    [](const std::string& url) { return url.rfind("https:", 0) == 0; })) {
-      out += "  its endpoints are https: what TLS costs is not part of what was measured\n";
-    }
-    if (room->factor < 1) {
-      out += "  below 1: the client would be the bottleneck; add agents on further hosts\n";
-    }
+    return "  none can be told: the whole data set at once asks for no rate; it goes as fast as\n"
+           "  client and servers do\n";
   }
-  std::fputs(out.c_str(), stdout);
+  if (const std::string why = cannot_scale(options, asked); !why.empty()) {
+    return fmt::format("  cannot be told: {}\n", why);
+  }
+  if (!room->untold.empty()) {
+    return fmt::format("  cannot be told: nothing was measured of {}\n", room->untold);
+  }
+  std::string out = fmt::format(
+      "  factor {}{:.2f} ({})\n  asked: {}; capacity: what was measured per agent × {} agents\n",
+      room->at_least ? "at least " : "", room->factor, room->by, asked.words, asked.agents);
+  out += asked.local_agents > 0
+             ? "  measured with as many agents on this host as it asks for\n"
+             : "  assumed: all its agents are on hosts like this one, each with these cores to "
+               "itself\n";
+  const auto& urls = config.endpoint_config.endpoints;
+  if (std::any_of(urls.begin(), urls.end(),
+                  [](const std::string& url) { return url.rfind("https:", 0) == 0; })) {
+    out += "  its endpoints are https: what TLS costs is not part of what was measured\n";
+  }
+  if (room->factor < 1) {
+    out += room->at_least ? "  below 1, but the search was not at its end: a longer --duration "
+                            "says more\n"
+                          : "  below 1: the client would be the bottleneck; add agents on further "
+                            "hosts\n";
+  }
+  return out;
 }
 
 ExitCode calibrate_in(const std::string& folder, const Options& options,
@@ -172,7 +207,13 @@ ExitCode calibrate_in(const std::string& folder, const Options& options,
   }
   std::fputs(calibration.text().c_str(), stdout);
   if (config) {
-    print_head_room(options, *config, calibration);
+    const auto capacity = [](const Finding& found) { return Capacity{found.best, found.at_least}; };
+    const Measured measured{capacity(calibration.events()), capacity(calibration.requests()),
+                            capacity(calibration.streams()), options.agents};
+    std::fputs(fmt::format("Head-room of {}:\n{}", options.config,
+                           head_room_text(options, *config, measured))
+                   .c_str(),
+               stdout);
   }
   return code;
 }
@@ -204,6 +245,7 @@ ExitCode calibrate_command(const Words& words) {
       return ExitCode::kInput;
     }
     config = std::move(reading->config);
+    options.agents_told = app.count("--agents") > 0;
     take_from(*config, options);
   }
   const std::filesystem::path folder =

@@ -50,6 +50,9 @@ std::string shortfall(const StepSeen& seen, const StepLimits& limits) {
   if (seen.lost > 0) {
     return fmt::format("{} records were lost", seen.lost);
   }
+  if (seen.agents_silent > 0) {
+    return fmt::format("{} agents told nothing of their health", seen.agents_silent);
+  }
   if (seen.cpu_busiest > limits.cpu_busiest_max) {
     return fmt::format("the busiest agent thread used {:.2f} of a core, the limit is {:.2f}",
                        seen.cpu_busiest, limits.cpu_busiest_max);
@@ -75,18 +78,30 @@ std::optional<HeadRoom> head_room(const Measured& measured, const Expected& expe
                                   std::uint32_t agents) {
   std::optional<HeadRoom> least;
   const double scale = static_cast<double>(agents) / std::max(1U, measured.agents);
-  const auto consider = [&](std::optional<double> load, double capacity, const char* what) {
+  std::string untold;
+  const auto consider = [&](std::optional<double> load, const Capacity& capacity,
+                            const char* what) {
     if (!load || *load <= 0) {
       return;
     }
-    const double factor = capacity * scale / *load;
-    if (!least || factor < least->factor) {
-      least = HeadRoom{factor, fmt::format("{}: {:.0f} of {:.0f}", what, *load, capacity * scale)};
+    if (capacity.best <= 0) {
+      untold += fmt::format("{}{}", untold.empty() ? "" : ", ", what);
+    }
+    const double most = capacity.best * scale;
+    if (!least || most / *load < least->factor) {
+      least = HeadRoom{most / *load,
+                       capacity.at_least,
+                       fmt::format("{}: {:.0f} of {}{:.0f}", what, *load,
+                                   capacity.at_least ? "at least " : "", most),
+                       {}};
     }
   };
   consider(expected.events_per_s, measured.events_per_s, "stream events/s");
   consider(expected.requests_per_s, measured.requests_per_s, "requests/s");
   consider(expected.streams, measured.streams, "streams held");
+  if (!untold.empty()) {
+    return HeadRoom{0, false, {}, untold};
+  }
   return least;
 }
 

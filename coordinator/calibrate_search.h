@@ -50,6 +50,7 @@ struct StepSeen {
   base::Duration lag_p99{};    // issued − due
   double cpu_busiest = 0;      // 0…1, mean of the busiest thread of any agent
   base::Duration read_lag_p99{};
+  std::uint32_t agents_silent = 0;  // told too little of their health in the window
 };
 
 // The client-health limits of the verdict, and two that keep a bottleneck elsewhere apart.
@@ -69,15 +70,21 @@ struct Expected {
   std::optional<double> requests_per_s;  // without streaming
   std::optional<double> streams;         // held at once
 };
-struct Measured {  // of all calibrated agents together; 0: nothing was driven honestly
-  double events_per_s = 0;
-  double requests_per_s = 0;
-  double streams = 0;
+struct Capacity {
+  double best = 0;        // 0: nothing was driven honestly
+  bool at_least = false;  // the search ended before it met a limit
+};
+struct Measured {  // of all calibrated agents together
+  Capacity events_per_s;
+  Capacity requests_per_s;
+  Capacity streams;
   std::uint32_t agents = 1;
 };
 struct HeadRoom {
-  double factor = 0;  // capacity over load, the least of those that apply
-  std::string by;     // which one that is
+  double factor = 0;      // capacity over load, the least of those that apply
+  bool at_least = false;  // that capacity is only known to be no smaller
+  std::string by;         // which one that is
+  std::string untold;     // of what nothing was measured: no factor can be told; empty: it can
 };
 // Capacity per agent × `agents` over what is expected. Nothing when nothing is expected.
 std::optional<HeadRoom> head_room(const Measured& measured, const Expected& expected,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "coordinator/calibrate_health.h"
 #include "coordinator/ledger/texts.h"
 #include "coordinator/run_setup.h"
 
@@ -159,17 +160,11 @@ void read_progress(const std::vector<conduct::ProgressSeen>& log, const Window& 
   }
   double in_flight = 0;
   for (const auto& [agent, notes] : by_agent) {
-    double cpu = 0;
     double held = 0;
     for (const auto* note : notes) {
-      cpu += note->progress.health.cpu_busiest_thread;
       held += note->progress.in_flight;
-      out.seen.read_lag_p99 = std::max(out.seen.read_lag_p99, note->progress.health.read_lag_p99);
-      out.seen.lost = std::max(out.seen.lost, note->progress.health.records_lost);
     }
-    const auto count = static_cast<double>(notes.size());
-    out.seen.cpu_busiest = std::max(out.seen.cpu_busiest, cpu / count);
-    in_flight += held / count;
+    in_flight += held / static_cast<double>(notes.size());
     const double seconds = (notes.back()->at - notes.front()->at).to_seconds();
     const wire::Progress& last = notes.back()->progress;
     const wire::Progress& began = notes.front()->progress;
@@ -186,6 +181,20 @@ void read_progress(const std::vector<conduct::ProgressSeen>& log, const Window& 
   if (load.concurrency > 0) {
     out.seen.in_flight_share = in_flight / load.concurrency;
   }
+}
+
+void read_health(const std::vector<conduct::ProgressSeen>& log, const Window& window,
+                 std::uint32_t agents, StepResult& out) {
+  std::vector<HealthNote> notes;
+  notes.reserve(log.size());
+  for (const auto& seen : log) {
+    notes.push_back({seen.agent, seen.progress.health});
+  }
+  const HealthSeen health = health_in(notes, window.from, window.to);
+  out.seen.cpu_busiest = health.cpu_busiest;
+  out.seen.read_lag_p99 = health.read_lag_p99;
+  out.seen.lost = health.records_lost;
+  out.seen.agents_silent = agents - std::min(agents, health.agents);
 }
 
 // Nobody reads the log lines of some twenty short runs; what goes wrong is in the outcome.
@@ -225,6 +234,7 @@ base::Result<StepResult> run_step(const CalibrationRig& rig, const StepLoad& loa
   out.seen.offered_per_s = load.offered_per_s;
   read_records(outcome->ledger, window, load.stamps, out);
   read_progress(log, window, load, out);
+  read_health(log, window, rig.agents, out);
   out.seen.lost += outcome->ledger.missing_count(0, outcome->phases[0].issued);
   return out;
 }

@@ -33,7 +33,9 @@ struct StepLoad {
   double per_s = 0;
   std::uint32_t concurrency = 0;
   double offered_per_s = 0;  // events of a concurrency; of arrivals it is what was started
-  base::Duration settle{};   // before the window
+  // Before the window, and the window: whole seconds from the phase's start, as the agents'
+  // intervals of health are.
+  base::Duration settle{};
   base::Duration window{};
   base::Duration drain{};  // the longest reply, with room
 };

@@ -21,7 +21,8 @@ namespace tutti {
 // What one search found, in words for the table.
 struct Finding {
   double best = 0;
-  std::string above;  // why not more
+  bool at_least = false;  // no load was tried that fell short, or not all that could be told was
+  std::string above;      // why not more
 };
 
 class Calibration {

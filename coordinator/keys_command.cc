@@ -19,7 +19,7 @@ std::string keys_help() {
          "new   makes a key pair: FILE (mode 0600, keep it) and FILE.pub (give it away). An "
          "existing\n"
          "      file is never overwritten.\n"
-         "show  prints the public key of FILE as a line of an agent_keys file.\n"
+         "show  prints the public key of FILE, a pair or a .pub, as a line of an agent_keys file.\n"
          "\n"
          "A run with agents on other hosts needs two pairs, one for the coordinator and one that "
          "all\n"
@@ -47,6 +47,14 @@ ExitCode keys_command(const Words& words) {
     if (const auto written = wire::write_key_pair(path, wire::fresh_key_pair()); !written) {
       base::log_error("keys", written.error().message);
       return written.error().code;
+    }
+  }
+  if (!is_new) {
+    if (const auto open = wire::read_public_keys(path)) {  // a .pub: nothing in it is secret
+      for (const std::string& key : *open) {
+        std::fputs(fmt::format("public {}\n", key).c_str(), stdout);
+      }
+      return ExitCode::kOk;
     }
   }
   const auto pair = wire::read_key_pair(path);

@@ -23,11 +23,8 @@ void Engine::Inside::note_live(const wire::Record& record) {
     return;
   }
   ttft.add((record.first_token_at - record.issued_at).ns);
-  const std::int64_t tokens = record.completion_tokens > 0
-                                  ? record.completion_tokens
-                                  : static_cast<std::int64_t>(record.content_events);
-  if (tokens > 1) {
-    tpot.add((record.done_at - record.first_token_at).ns / (tokens - 1));
+  if (record.completion_tokens > 1) {  // of usage; events are no tokens
+    tpot.add((record.done_at - record.first_token_at).ns / (record.completion_tokens - 1));
   }
 }
 

@@ -254,6 +254,9 @@ void RunHost::perform(Command&& command) {
     if (!issuing->reason.empty()) {
       base::log_info("conduct", issuing->reason);
     }
+    if (view_ != nullptr) {
+      view_->note_issued(issuing->issued);
+    }
   } else if (const auto* ended = std::get_if<PhaseEnded>(&command)) {
     if (ended->phase < phases_.size()) {
       phases_[ended->phase].stop_at = ended->at;

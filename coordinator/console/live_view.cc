@@ -11,6 +11,9 @@ namespace {
 // Rates are taken over the last few seconds: long enough to be calm, short enough to be live.
 constexpr base::Duration kRateWindow = base::Duration::seconds(5);
 
+// An agent speaks when it is armed too, of a phase that has not begun.
+constexpr base::Duration kPatience = base::Duration::seconds(1);
+
 std::string short_number(double n) {
   if (n >= 1e6) {
     return fmt::format("{:.2f}M", n / 1e6);
@@ -63,6 +66,8 @@ void LiveView::begin_phase(std::string name, std::uint64_t total, std::vector<st
   phase_ = std::move(name);
   total_ = total;
   target_ = 0;
+  issued_ = 0;
+  heard_ = false;
   done_ = 0;
   failed_ = 0;
   began_at_ = now;
@@ -98,8 +103,11 @@ void LiveView::note_progress(std::size_t agent, const wire::Progress& progress, 
   ttft_.add_cells(progress.ttft.cells);
   tpot_.add_cells(progress.tpot.cells);
   note_health(row, progress);
+  heard_ = heard_ || progress.started > 0 || now - began_at_ >= kPatience;
   sample(now);
 }
+
+void LiveView::note_issued(std::uint64_t issued) { issued_ = issued; }
 
 void LiveView::note_health(AgentRow& row, const wire::Progress& progress) {
   const wire::Health& health = progress.health;
@@ -167,6 +175,7 @@ void LiveView::note_lost(std::size_t agent) {
 }
 
 void LiveView::note_stored(std::uint64_t done, std::uint64_t failed) {
+  heard_ = true;
   done_ += done;
   failed_ += failed;
 }
@@ -233,6 +242,28 @@ std::uint64_t LiveView::in_flight() const {
   return sum;
 }
 
+// Each source may lag behind the others; none of them is ever ahead of the truth.
+std::uint64_t LiveView::issued() const {
+  std::uint64_t started = 0;
+  for (const auto& row : agents_) {
+    started += row.started;
+  }
+  return std::max({started, done_, issued_});
+}
+
+// TPOT is of usage alone. Replies that are no streams have neither TPOT nor TTFT, and what is
+// counted of them is usage.
+bool LiveView::usage_came() const {
+  if (tpot_.percentile(50)) {
+    return true;
+  }
+  std::uint64_t succeeded = 0;
+  for (const auto& row : agents_) {
+    succeeded += row.done - std::min(row.failed, row.done);
+  }
+  return succeeded > 0 && !ttft_.percentile(50);
+}
+
 std::string LiveView::time_left(base::Instant now) const {
   const double elapsed = (now - began_at_).to_seconds();
   if (total_ == 0 || done_ == 0 || elapsed <= 0) {
@@ -245,45 +276,36 @@ std::string LiveView::time_left(base::Instant now) const {
 
 std::string LiveView::plain_line(base::Instant now) const {
   const Rate r = rate();
-  std::uint64_t started = 0;
-  for (const auto& row : agents_) {
-    started += row.started;
-  }
   const std::string health = health_line();
   std::string failing;
   for (std::size_t f = 0; f < frontends_.size(); ++f) {
     failing += fails(f) ? " | FAILING: " + frontends_[f] : "";
   }
   return fmt::format(
-      "[{}] {} issued {} done {}/{} failed {} in flight {}{} | {} req/s {} tok/s | TTFT p50 {} p99 "
-      "{} "
+      "[{}] {} issued {} done {}/{} failed {} in flight {}{} | {} req/s {} {} | TTFT p50 {} p99 {} "
       "ms | TPOT p50 {} p99 {} ms | left {}{}{}",
-      clock_text(now - began_at_), phase_, std::max(started, done_), done_,
+      clock_text(now - began_at_), phase_, issued(), done_,
       total_ == 0 ? "?" : std::to_string(total_), failed_, in_flight(),
       target_ == 0 ? "" : fmt::format("/{}", target_), short_number(r.queries_per_s),
-      short_number(r.tokens_per_s), milliseconds(ttft_, 50), milliseconds(ttft_, 99),
-      milliseconds(tpot_, 50), milliseconds(tpot_, 99), time_left(now), failing,
-      health.empty() ? "" : " | " + health);
+      short_number(r.tokens_per_s), usage_came() ? "tok/s" : "events/s", milliseconds(ttft_, 50),
+      milliseconds(ttft_, 99), milliseconds(tpot_, 50), milliseconds(tpot_, 99), time_left(now),
+      failing, health.empty() ? "" : " | " + health);
 }
 
 std::string LiveView::block(base::Instant now, std::size_t columns) const {
   const Rate r = rate();
-  std::uint64_t started = 0;
-  for (const auto& row : agents_) {
-    started += row.started;
-  }
   std::vector<std::string> lines;
   const double share = total_ == 0 ? 0 : static_cast<double>(done_) / static_cast<double>(total_);
   lines.push_back(fmt::format("{:<12} [{}] {:5.1f} %  {} elapsed, {} left", phase_, bar(share, 30),
                               share * 100, clock_text(now - began_at_), time_left(now)));
-  lines.push_back(fmt::format("  issued {}  done {}/{}  failed {}  in flight {}{}",
-                              std::max(started, done_), done_,
+  lines.push_back(fmt::format("  issued {}  done {}/{}  failed {}  in flight {}{}", issued(), done_,
                               total_ == 0 ? "?" : std::to_string(total_), failed_, in_flight(),
                               target_ == 0 ? "" : fmt::format(" of {}", target_)));
-  lines.push_back(fmt::format(
-      "  {} req/s  {} tok/s   TTFT p50 {} p99 {} ms   TPOT p50 {} p99 {} ms",
-      short_number(r.queries_per_s), short_number(r.tokens_per_s), milliseconds(ttft_, 50),
-      milliseconds(ttft_, 99), milliseconds(tpot_, 50), milliseconds(tpot_, 99)));
+  lines.push_back(fmt::format("  {} req/s  {} {}   TTFT p50 {} p99 {} ms   TPOT p50 {} p99 {} ms",
+                              short_number(r.queries_per_s), short_number(r.tokens_per_s),
+                              usage_came() ? "tok/s" : "events/s", milliseconds(ttft_, 50),
+                              milliseconds(ttft_, 99), milliseconds(tpot_, 50),
+                              milliseconds(tpot_, 99)));
   constexpr std::size_t kRowsMax = 12;  // a block taller than the screen cannot be redrawn in place
   for (std::size_t i = 0; i < agents_.size() && i < kRowsMax; ++i) {
     const auto& row = agents_[i];

@@ -42,6 +42,10 @@ class LiveView {
   void note_lost(std::size_t agent);
   // What the ledger holds; exact, unlike the agents' gauges.
   void note_stored(std::uint64_t done, std::uint64_t failed);
+  // Issuing is over: all there will be. Agents' gauges may still be of before.
+  void note_issued(std::uint64_t issued);
+  // Anything of this phase came yet. Until then its numbers say nothing.
+  bool heard() const { return heard_; }
 
   // Many lines, none longer than `columns`.
   std::string block(base::Instant now, std::size_t columns) const;
@@ -50,7 +54,7 @@ class LiveView {
  private:
   struct Rate {
     double queries_per_s = 0;
-    double tokens_per_s = 0;
+    double tokens_per_s = 0;  // events, unless usage_came()
   };
   struct Point {
     base::Instant at{};
@@ -59,6 +63,8 @@ class LiveView {
     std::vector<wire::FrontendGauge> frontends;
   };
   Rate rate() const;
+  std::uint64_t issued() const;
+  bool usage_came() const;
   std::string time_left(base::Instant now) const;
   std::uint64_t in_flight() const;
   wire::FrontendGauge frontend_sum(std::size_t frontend) const;
@@ -71,6 +77,8 @@ class LiveView {
   std::string phase_;
   std::uint64_t total_ = 0;
   std::uint64_t target_ = 0;
+  std::uint64_t issued_ = 0;  // 0: issuing goes on
+  bool heard_ = false;
   std::uint64_t done_ = 0;
   std::uint64_t failed_ = 0;
   base::Instant began_at_{};

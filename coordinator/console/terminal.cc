@@ -58,8 +58,8 @@ void Terminal::print_above(const std::string& line) {
 
 void Terminal::draw(const LiveView& view, base::Instant now) {
   const base::Duration every = is_terminal_ ? kRedrawEvery : kPlainEvery;
-  if (drawn_at_.is_set() && now - drawn_at_ < every) {
-    return;
+  if ((drawn_at_.is_set() && now - drawn_at_ < every) || (!is_terminal_ && !view.heard())) {
+    return;  // a line cannot be drawn over: none of zeros only because agents have not spoken
   }
   drawn_at_ = now;
   if (!is_terminal_) {

@@ -51,13 +51,14 @@ void put_frontends(std::string& out, const Report& report) {
   const auto& parts = report.breakdown.frontends;
   out += "------------------- Frontends -------------------\n";
   out += fmt::format("{:>10} {:>8} {:>12} {:>8} {:>21} {:>21}  {}\n", "completed", "failed",
-                     "out tokens", "conns", "TTFT p50 / p99 ms", "latency p50 / p99 ms", "url");
+                     "out tokens", "1st use", "TTFT p50 / p99 ms", "latency p50 / p99 ms", "url");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     const auto& urls = report.facts.config.endpoints;
     out += fmt::format("{:>10} {:>8} {:>12} {:>8} {:>21} {:>21}  {}\n", part.completed, part.failed,
-                       part.output_tokens, part.connections_opened, pair(part.ttft),
-                       pair(part.latency), i < urls.size() ? urls[i] : "(not configured)");
+                       report.snapshot.osl.count > 0 ? std::to_string(part.output_tokens) : "-",
+                       part.connections_opened, pair(part.ttft), pair(part.latency),
+                       i < urls.size() ? urls[i] : "(not configured)");
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     put_trouble(out, report, i);
@@ -231,6 +232,9 @@ void put_origin(std::string& out, const Report& report) {
 
 void put_verdict(std::string& out, const Report& report) {
   out += fmt::format("Client: tutti {} ({})\n", report.facts.version, kRehearsal);
+  if (report.snapshot.osl.count == 0 && report.breakdown.succeeded > 0) {
+    out += "Tokens: not counted (no usage came; --token-source usage asks servers for it)\n";
+  }
   out += fmt::format("Verdict: {}\n", report.verdict.valid ? "VALID" : "INVALID");
   for (const verdict::Reason& reason : report.verdict.reasons) {
     out += fmt::format("  - {}\n", reason.text);

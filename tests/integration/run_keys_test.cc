@@ -165,6 +165,20 @@ TEST(Keys, AgentsThatListenObeyTheirCoordinatorOnly) {
   }
 }
 
+TEST(Keys, ShowSaysTheSameOfAPairAndOfItsPublicFile) {
+  const Place place("keys-show", {"agent"});
+  const Ran pair = run_program({"tutti", "keys", "show", place.key("agent")});
+  const Ran open = run_program({"tutti", "keys", "show", place.open_key("agent")});
+  EXPECT_EQ(pair.exit_code, 0) << pair.output;
+  EXPECT_EQ(open.exit_code, 0) << open.output;
+  EXPECT_EQ(open.output, pair.output);
+  EXPECT_THAT(open.output, testing::StartsWith("public "));
+  ASSERT_EQ(chmod(place.key("agent").c_str(), 0644), 0);
+  const Ran loose = run_program({"tutti", "keys", "show", place.key("agent")});
+  EXPECT_EQ(loose.exit_code, 3);
+  EXPECT_THAT(loose.output, HasSubstr("mode 0644"));
+}
+
 TEST(Keys, AFileThatOthersCanReadOrThatIsNoPairIsRefusedBeforeAnythingIsSent) {
   const Mock mock(1);
   const Place place("keys-refused", {"coordinator", "agent"});

@@ -100,7 +100,7 @@ TEST(Shortfall, EachLimitSpeaksForItselfWithBothNumbers) {
 }
 
 TEST(HeadRoom, IsTheLeastOfWhatIsAskedAndScalesWithAgents) {
-  const Measured measured{40'000, 10'000, 16'000, 2};  // by two agents
+  const Measured measured{{40'000}, {10'000}, {16'000}, 2};  // by two agents
   Expected asked;
   EXPECT_FALSE(head_room(measured, asked, 6));
   asked.events_per_s = 60'000;
@@ -118,10 +118,31 @@ TEST(HeadRoom, IsTheLeastOfWhatIsAskedAndScalesWithAgents) {
   EXPECT_DOUBLE_EQ(head_room(measured, asked, 1)->factor, 0.5);
 }
 
-TEST(HeadRoom, OfAHostThatDroveNothingIsZero) {
+TEST(HeadRoom, OfWhatWasNotMeasuredCannotBeTold) {
   Expected asked;
   asked.events_per_s = 10;
-  EXPECT_EQ(head_room(Measured{}, asked, 3)->factor, 0);
+  asked.streams = 5;
+  const Measured nothing;
+  EXPECT_EQ(head_room(nothing, asked, 3)->untold, "stream events/s, streams held");
+  const Measured events_only{{40'000}, {}, {}, 1};
+  EXPECT_EQ(head_room(events_only, asked, 3)->untold, "streams held");
+  asked.streams.reset();
+  EXPECT_EQ(head_room(events_only, asked, 3)->untold, "");
+}
+
+TEST(HeadRoom, IsAtLeastWhereTheScarcestWasNotSearchedToItsEnd) {
+  Expected asked;
+  asked.events_per_s = 10'000;
+  asked.streams = 1000;
+  Measured measured{{40'000, true}, {}, {8000}, 1};
+  auto room = head_room(measured, asked, 1);
+  EXPECT_DOUBLE_EQ(room->factor, 4);
+  EXPECT_TRUE(room->at_least);
+  EXPECT_THAT(room->by, HasSubstr("10000 of at least 40000"));
+  measured.streams.best = 2000;  // a limit that was met is scarcer
+  room = head_room(measured, asked, 1);
+  EXPECT_DOUBLE_EQ(room->factor, 2);
+  EXPECT_FALSE(room->at_least);
 }
 
 }  // namespace

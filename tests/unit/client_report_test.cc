@@ -113,6 +113,25 @@ TEST(ClientReport, TheMarkIsInTextAndSummaryAndChangesNeitherValidityNorExitCode
             false);
 }
 
+TEST(ClientReport, WhereNoUsageCameItSaysHowToAskForItAndShowsNoTokens) {
+  Bench bench;
+  Report report = bench.report();
+  const std::string hint = "(no usage came; --token-source usage asks servers for it)";
+  for (const std::string& text : {report_text(report), console_text(report)}) {
+    EXPECT_THAT(text, Not(HasSubstr(hint)));
+  }
+  report.snapshot.osl.count = 0;
+  for (auto& part : report.breakdown.frontends) {
+    part.output_tokens = 0;
+    part.completed = 77;
+    part.failed = 6;
+  }
+  for (const std::string& text : {report_text(report), console_text(report)}) {
+    EXPECT_THAT(text, HasSubstr(hint));
+  }
+  EXPECT_THAT(report_text(report), HasSubstr("        77        6            - "));
+}
+
 TEST(ClientReport, NothingToldIsNotCalledHealthy) {
   Bench bench;
   const Report report = bench.report();

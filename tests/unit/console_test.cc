@@ -51,7 +51,7 @@ TEST(LiveView, RatesComeFromTheWindowAndTimeLeftFromThePace) {
   EXPECT_THAT(line, HasSubstr("done 100/200"));
   EXPECT_THAT(line, HasSubstr("failed 3"));
   EXPECT_THAT(line, HasSubstr("50.0 req/s"));
-  EXPECT_THAT(line, HasSubstr("200 tok/s"));
+  EXPECT_THAT(line, HasSubstr("200 events/s"));
   EXPECT_THAT(line, HasSubstr("left 00:10"));
 }
 
@@ -85,6 +85,68 @@ TEST(LiveView, PercentilesAppearOnceThereAreValues) {
   p.ttft.cells = histogram.cells();
   view.note_progress(0, p, Instant{1} + Duration::seconds(1));
   EXPECT_THAT(view.plain_line(Instant{2}), testing::ContainsRegex("TTFT p50 (49|50)"));
+}
+
+stats::LiveHistogram one_value() {
+  stats::LiveHistogram histogram;
+  histogram.add(50'000'000);
+  return histogram;
+}
+
+TEST(LiveView, EventsAreCalledTokensOnlyOnceUsageCame) {
+  LiveView view = started_view();
+  const Instant now = Instant{1} + Duration::seconds(1);
+  wire::Progress p = progress(1, 500);
+  p.done = 10;
+  p.ttft.cells = one_value().cells();
+  view.note_progress(0, p, now);
+  for (const std::string& text : {view.block(now, 200), view.plain_line(now)}) {
+    EXPECT_THAT(text, HasSubstr(" events/s "));
+    EXPECT_THAT(text, Not(HasSubstr("tok/s")));
+    EXPECT_THAT(text, HasSubstr("TPOT p50 - p99 - ms"));
+  }
+  p.tpot.cells = one_value().cells();
+  view.note_progress(0, p, now);
+  for (const std::string& text : {view.block(now, 200), view.plain_line(now)}) {
+    EXPECT_THAT(text, HasSubstr(" tok/s "));
+    EXPECT_THAT(text, Not(HasSubstr("events/s")));
+  }
+}
+
+TEST(LiveView, WithoutStreamsWhatIsCountedIsUsage) {
+  LiveView view = started_view();
+  wire::Progress p = progress(1, 500);
+  view.note_progress(0, p, Instant{2});
+  EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("events/s")) << "nothing ended yet";
+  p.done = 10;
+  p.failed = 10;
+  view.note_progress(0, p, Instant{2});
+  EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("events/s")) << "nothing succeeded yet";
+  p.failed = 9;
+  view.note_progress(0, p, Instant{2});
+  EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("tok/s"));
+}
+
+TEST(LiveView, OnceAllAreIssuedItSaysSoThoughNoAgentHasSpoken) {
+  LiveView view = started_view();
+  EXPECT_FALSE(view.heard());
+  view.note_issued(200);
+  wire::Progress armed = progress(0, 0);
+  armed.started = 0;
+  view.note_progress(0, armed, Instant{1});
+  EXPECT_FALSE(view.heard());
+  LiveView idle = started_view();
+  idle.note_progress(0, armed, Instant{1} + Duration::seconds(1));
+  EXPECT_TRUE(idle.heard()) << "nothing was started for a whole second: that is news";
+  view.note_progress(0, progress(16, 0), Instant{2});  // of before: 60 started
+  EXPECT_TRUE(view.heard());
+  EXPECT_THAT(view.plain_line(Instant{2}), HasSubstr("issued 200 done 0/200"));
+  EXPECT_THAT(view.block(Instant{2}, 200), HasSubstr("issued 200  done 0/200"));
+  view.begin_phase("next", 10, {4, 4}, Instant{3});
+  EXPECT_FALSE(view.heard());
+  EXPECT_THAT(view.plain_line(Instant{3}), HasSubstr("issued 0 done 0/10"));
+  view.note_stored(1, 0);
+  EXPECT_TRUE(view.heard());
 }
 
 TEST(LiveView, ANewPhaseStartsFromZero) {

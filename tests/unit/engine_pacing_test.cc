@@ -255,7 +255,7 @@ TEST(EnginePacing, ProgressCountsWhatHappened) {
     ttft += count;
   }
   EXPECT_EQ(ttft, 20U);
-  EXPECT_FALSE(progress.tpot.cells.empty());
+  EXPECT_TRUE(progress.tpot.cells.empty()) << "no usage came, and events are no tokens";
   const wire::Health health = rig.engine().health(rig.clock.mono());
   EXPECT_GT(health.issue_lag_p99.ns, 0);
   EXPECT_GT(health.loop_stall_max.ns, 0);
