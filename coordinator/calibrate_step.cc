@@ -162,7 +162,7 @@ void read_progress(const std::vector<conduct::ProgressSeen>& log, const Window& 
     double cpu = 0;
     double held = 0;
     for (const auto* note : notes) {
-      cpu += note->progress.health.cpu_busiest_thread;
+      cpu += note->progress.health.cpu_busiest_worker;
       held += note->progress.in_flight;
       out.seen.read_lag_p99 = std::max(out.seen.read_lag_p99, note->progress.health.read_lag_p99);
       out.seen.lost = std::max(out.seen.lost, note->progress.health.records_lost);
