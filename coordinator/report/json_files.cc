@@ -285,6 +285,7 @@ Json agent_json(const Report& report, std::size_t i) {
 Json limits_json(const Report& report) {
   const verdict::ClientLimits& limits = report.client_limits;
   return Json{{"issue_lag_p99_ms", report.client.issue_lag_limit.to_seconds() * 1e3},
+              {"issue_lag_count_min", limits.issue_lag_count_min},
               {"cpu_thread_percent", limits.cpu_thread_max * 100},
               {"turn_max_ms", limits.turn_max.to_seconds() * 1e3},
               {"connect_failures", limits.connect_failures_max},
