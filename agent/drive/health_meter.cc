@@ -43,8 +43,8 @@ wire::Health HealthMeter::close(std::span<const WorkerReading> workers, base::In
     worker.read_lag->collect(seen.read_lag, read_lag);
     worker.turn->collect(seen.turn, turn);
     if (interval.ns > 0) {
-      out.cpu_busiest_thread = std::max(
-          out.cpu_busiest_thread, (worker.cpu - seen.cpu).to_seconds() / interval.to_seconds());
+      out.cpu_busiest_worker = std::max(
+          out.cpu_busiest_worker, (worker.cpu - seen.cpu).to_seconds() / interval.to_seconds());
     }
     out.stalls += worker.stalls - seen.stalls;
     out.connect_failures += worker.connect_failures - seen.connect_failures;
@@ -56,6 +56,7 @@ wire::Health HealthMeter::close(std::span<const WorkerReading> workers, base::In
     seen.stalls = worker.stalls;
     seen.connect_failures = worker.connect_failures;
   }
+  out.issue_lag_count = issue_lag.count();
   out.issue_lag_p50 = percentile(issue_lag, 50);
   out.issue_lag_p99 = percentile(issue_lag, 99);
   out.issue_lag_max = percentile(issue_lag, 100);
@@ -64,7 +65,7 @@ wire::Health HealthMeter::close(std::span<const WorkerReading> workers, base::In
   out.read_lag_max = percentile(read_lag, 100);
   out.turn_p50 = percentile(turn, 50);
   out.turn_p99 = percentile(turn, 99);
-  out.loop_stall_max = percentile(turn, 100);
+  out.turn_max = percentile(turn, 100);
   return out;
 }
 

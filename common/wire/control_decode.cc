@@ -164,8 +164,8 @@ Health read(const v1::Health& in) {
   Health out;
   out.issue_lag_p50 = {in.issue_lag_p50_ns()};
   out.issue_lag_p99 = {in.issue_lag_p99_ns()};
-  out.loop_stall_max = {in.loop_stall_max_ns()};
-  out.cpu_busiest_thread = in.cpu_busiest_thread();
+  out.turn_max = {in.turn_max_ns()};
+  out.cpu_busiest_worker = in.cpu_busiest_worker();
   out.open_fds = in.open_fds();
   out.rss_bytes = in.rss_bytes();
   out.records_lost = in.records_lost();
@@ -191,6 +191,7 @@ Health read(const v1::Health& in) {
   out.segments_sent = in.segments_sent();
   out.sockets_in_use = in.sockets_in_use();
   out.sockets_time_wait = in.sockets_time_wait();
+  out.issue_lag_count = in.issue_lag_count();
   return out;
 }
 

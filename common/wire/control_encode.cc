@@ -177,8 +177,8 @@ void write(const LiveCounts& in, v1::LiveCounts* to) {
 void write(const Health& in, v1::Health* to) {
   to->set_issue_lag_p50_ns(in.issue_lag_p50.ns);
   to->set_issue_lag_p99_ns(in.issue_lag_p99.ns);
-  to->set_loop_stall_max_ns(in.loop_stall_max.ns);
-  to->set_cpu_busiest_thread(in.cpu_busiest_thread);
+  to->set_turn_max_ns(in.turn_max.ns);
+  to->set_cpu_busiest_worker(in.cpu_busiest_worker);
   to->set_open_fds(in.open_fds);
   to->set_rss_bytes(in.rss_bytes);
   to->set_records_lost(in.records_lost);
@@ -204,6 +204,7 @@ void write(const Health& in, v1::Health* to) {
   to->set_segments_sent(in.segments_sent);
   to->set_sockets_in_use(in.sockets_in_use);
   to->set_sockets_time_wait(in.sockets_time_wait);
+  to->set_issue_lag_count(in.issue_lag_count);
 }
 
 void write(const Progress& in, v1::Control& out) {

@@ -15,8 +15,8 @@ struct Health {
   // fill a closed loop's slots at the phase's start.
   base::Duration issue_lag_p50{};
   base::Duration issue_lag_p99{};
-  base::Duration loop_stall_max{};  // longest turn of any worker's loop; a late wake-up counts in
-  double cpu_busiest_thread = 0;    // busiest worker: 0..1 of one core
+  base::Duration turn_max{};      // longest turn of any worker's loop; a late wake-up counts in
+  double cpu_busiest_worker = 0;  // busiest worker: 0..1 of one core
   std::uint32_t open_fds = 0;
   std::uint64_t rss_bytes = 0;
   std::uint64_t records_lost = 0;       // ever: ring full; > 0 makes the run INVALID
@@ -46,6 +46,7 @@ struct Health {
   std::uint64_t segments_sent = 0;
   std::uint32_t sockets_in_use = 0;
   std::uint32_t sockets_time_wait = 0;
+  std::uint64_t issue_lag_count = 0;  // values behind issue_lag_…
 
   friend bool operator==(const Health&, const Health&) = default;
 };

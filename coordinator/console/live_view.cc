@@ -114,7 +114,7 @@ void LiveView::note_health(AgentRow& row, const wire::Progress& progress) {
   if (!health.to.is_set()) {
     return;  // no interval ended with this one
   }
-  row.cpu = std::max(health.cpu_busiest_thread, health.cpu_session);
+  row.cpu = std::max(health.cpu_busiest_worker, health.cpu_session);
   row.lag_p99 = health.issue_lag_p99;
   row.broken.clear();
   if (progress.started == 0) {
@@ -138,7 +138,7 @@ void LiveView::note_health(AgentRow& row, const wire::Progress& progress) {
 std::string LiveView::health_line() const {
   if (ended_) {
     return broken_intervals_ == 0 ? ""
-                                  : fmt::format("client limits broken in {} agent-seconds, last {}",
+                                  : fmt::format("client limits broken in {} intervals, last {}",
                                                 broken_intervals_, last_broken_);
   }
   std::string text;

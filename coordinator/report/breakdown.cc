@@ -24,7 +24,7 @@ std::optional<Tail> tail_of(Values& values) {
   std::sort(values.begin(), values.end());
   const std::span<const std::int64_t> sorted(values);
   return Tail{stats::percentile_of_sorted(sorted, 50.0), stats::percentile_of_sorted(sorted, 99.0),
-              sorted.back()};
+              sorted.back(), sorted.size()};
 }
 
 // A part with the values its tails will be made of.

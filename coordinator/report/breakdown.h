@@ -24,6 +24,7 @@ struct Tail {
   std::int64_t p50_ns = 0;
   std::int64_t p99_ns = 0;
   std::int64_t max_ns = 0;
+  std::uint64_t count = 0;
 };
 
 struct Part {

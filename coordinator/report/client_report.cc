@@ -23,11 +23,11 @@ double as_double(T value) {
 constexpr std::array<Metric, 21> kMetrics{{
     {"issue_lag_p99_ns", [](const wire::Health& h) { return as_double(h.issue_lag_p99.ns); }},
     {"issue_lag_max_ns", [](const wire::Health& h) { return as_double(h.issue_lag_max.ns); }},
-    {"loop_stall_ns", [](const wire::Health& h) { return as_double(h.loop_stall_max.ns); }},
+    {"turn_max_ns", [](const wire::Health& h) { return as_double(h.turn_max.ns); }},
     {"turn_p99_ns", [](const wire::Health& h) { return as_double(h.turn_p99.ns); }},
     {"stalls", [](const wire::Health& h) { return as_double(h.stalls); }},
-    {"session_turn_ns", [](const wire::Health& h) { return as_double(h.session_turn_max.ns); }},
-    {"cpu_busiest_thread", [](const wire::Health& h) { return h.cpu_busiest_thread; }},
+    {"session_turn_max_ns", [](const wire::Health& h) { return as_double(h.session_turn_max.ns); }},
+    {"cpu_busiest_worker", [](const wire::Health& h) { return h.cpu_busiest_worker; }},
     {"cpu_session", [](const wire::Health& h) { return h.cpu_session; }},
     {"open_fds", [](const wire::Health& h) { return as_double(h.open_fds); }},
     {"rss_bytes", [](const wire::Health& h) { return as_double(h.rss_bytes); }},
@@ -88,11 +88,12 @@ double us(base::Duration d) { return d.to_seconds() * 1e6; }
 std::string csv_line(const verdict::HealthRow& row, const std::string& head) {
   const wire::Health& h = row.health;
   return head +
-         fmt::format(",{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{},{:.1f}",
-                     row.in_flight, us(h.issue_lag_p50), us(h.issue_lag_p99), us(h.issue_lag_max),
-                     us(h.read_lag_p50), us(h.read_lag_p99), us(h.read_lag_max), us(h.turn_p50),
-                     us(h.turn_p99), us(h.loop_stall_max), h.stalls, us(h.session_turn_max)) +
-         fmt::format(",{:.1f},{:.1f},{},{},{},{},{},{},{},{},{},{}", h.cpu_busiest_thread * 100,
+         fmt::format(
+             ",{},{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{},{:.1f}",
+             row.in_flight, h.issue_lag_count, us(h.issue_lag_p50), us(h.issue_lag_p99),
+             us(h.issue_lag_max), us(h.read_lag_p50), us(h.read_lag_p99), us(h.read_lag_max),
+             us(h.turn_p50), us(h.turn_p99), us(h.turn_max), h.stalls, us(h.session_turn_max)) +
+         fmt::format(",{:.1f},{:.1f},{},{},{},{},{},{},{},{},{},{}", h.cpu_busiest_worker * 100,
                      h.cpu_session * 100, h.connections, h.connect_failures, h.open_fds, h.fd_limit,
                      h.rss_bytes, h.ring_fill_percent, h.unsent_batches, h.spool_bytes,
                      h.records_lost, h.reads_unstamped) +
@@ -101,12 +102,12 @@ std::string csv_line(const verdict::HealthRow& row, const std::string& head) {
 }
 
 constexpr std::string_view kCsvHead =
-    "agent,phase,judged,from_s,length_s,in_flight,issue_lag_p50_us,issue_lag_p99_us,"
-    "issue_lag_max_us,read_lag_p50_us,read_lag_p99_us,read_lag_max_us,turn_p50_us,turn_p99_us,"
-    "turn_max_us,stalls,session_turn_max_us,cpu_busiest_worker_percent,cpu_session_percent,"
-    "connections,connect_failures,open_fds,fd_limit,rss_bytes,ring_fill_percent,unsent_batches,"
-    "spool_bytes,records_lost,reads_unstamped,host_tcp_retransmits,host_tcp_segments_sent,"
-    "host_tcp_sockets,host_tcp_time_wait\n";
+    "agent,phase,judged,from_s,length_s,in_flight,issue_lag_count,issue_lag_p50_us,"
+    "issue_lag_p99_us,issue_lag_max_us,read_lag_p50_us,read_lag_p99_us,read_lag_max_us,turn_p50_us,"
+    "turn_p99_us,turn_max_us,stalls,session_turn_max_us,cpu_busiest_worker_percent,"
+    "cpu_session_percent,connections,connect_failures,open_fds,fd_limit,rss_bytes,"
+    "ring_fill_percent,unsent_batches,spool_bytes,records_lost,reads_unstamped,"
+    "host_tcp_retransmits,host_tcp_segments_sent,host_tcp_sockets,host_tcp_time_wait\n";
 
 // "3.21 @12": the value and the second of the run.
 std::string worst(double value, const char* key, const std::vector<WorstAt>& instants,
@@ -119,6 +120,32 @@ std::string worst(double value, const char* key, const std::vector<WorstAt>& ins
 }
 
 double ms(base::Duration d) { return d.to_seconds() * 1e3; }
+
+// What the balance keeps equal, by frontend. Nothing where shares are not equal by design, and
+// nothing once a frontend failed: it then draws more or fewer on purpose.
+void put_frontends(verdict::ClientFacts& out, const RunFacts& facts, const Breakdown& breakdown) {
+  const bool equal = facts.config.balance == base::Balance::kLeastInFlight ||
+                     facts.config.balance == base::Balance::kRoundRobin;
+  const bool failed = std::any_of(breakdown.frontends.begin(), breakdown.frontends.end(),
+                                  [](const Part& part) { return part.failed > part.cancelled; });
+  if (!equal || failed) {
+    return;
+  }
+  out.workers = 0;
+  for (const AgentFacts& agent : facts.agents) {
+    out.workers += agent.workers;
+  }
+  const bool by_flight = facts.config.balance == base::Balance::kLeastInFlight;
+  out.load_unit = by_flight ? "queries in flight on the mean" : "queries";
+  for (std::size_t i = 0; i < facts.config.endpoints.size(); ++i) {
+    const auto& flying = breakdown.frontends_in_flight;
+    const double queries = i < breakdown.frontends.size()
+                               ? static_cast<double>(breakdown.frontends[i].completed)
+                               : 0.0;
+    out.frontends.push_back(
+        {facts.config.endpoints[i], by_flight ? (i < flying.size() ? flying[i] : 0.0) : queries});
+  }
+}
 
 }  // namespace
 
@@ -150,6 +177,7 @@ verdict::ClientFacts client_facts(const RunFacts& facts, const Breakdown& breakd
     }
     if (i < breakdown.agents.size() && breakdown.agents[i].issue_lag) {
       it.issue_lag_p99 = base::Duration{breakdown.agents[i].issue_lag->p99_ns};
+      it.issue_lag_count = breakdown.agents[i].issue_lag->count;
     }
     if (full) {
       it.slots = agent.slots;
@@ -161,16 +189,10 @@ verdict::ClientFacts client_facts(const RunFacts& facts, const Breakdown& breakd
   if (breakdown.all.ttft) {
     out.ttft_p50 = base::Duration{breakdown.all.ttft->p50_ns};
   }
-  const bool by_flight = facts.config.balance == base::Balance::kLeastInFlight;
-  out.load_unit = by_flight ? "queries in flight on the mean" : "queries";
-  for (std::size_t i = 0; i < facts.config.endpoints.size(); ++i) {
-    const auto& flying = breakdown.frontends_in_flight;
-    const double queries = i < breakdown.frontends.size()
-                               ? static_cast<double>(breakdown.frontends[i].completed)
-                               : 0.0;
-    out.frontends.push_back(
-        {facts.config.endpoints[i], by_flight ? (i < flying.size() ? flying[i] : 0.0) : queries});
+  if (breakdown.all.latency) {
+    out.latency_p50 = base::Duration{breakdown.all.latency->p50_ns};
   }
+  put_frontends(out, facts, breakdown);
   return out;
 }
 
@@ -215,8 +237,8 @@ void put_client_verdict(std::string& out, const Report& report) {
   const double judged_s = client.judged.to_seconds();
   if (client.bound()) {
     out +=
-        "Client-bound: YES; this client may have shaped these numbers (its mark changes neither "
-        "validity nor exit code)\n";
+        "Client-bound: YES: this client may have shaped these numbers. The verdict and the exit "
+        "code stay as they are.\n";
   } else if (judged_s > 0) {
     out +=
         fmt::format("Client-bound: no; every limit was kept over {:.0f} agent-seconds\n", judged_s);
@@ -245,7 +267,7 @@ void put_client_health(std::string& out, const Report& report) {
   if (!any) {
     return;
   }
-  out += "------------------- Client health -------------------\n";
+  out += "------------------- Client health (all phases, warm-up included) -------------------\n";
   out +=
       "  Worst interval of each agent, @ the second of the run it began in; all intervals are in\n"
       "  performance/client_health.csv. Retransmits are of the agent's whole network namespace.\n";
@@ -262,7 +284,7 @@ void put_client_health(std::string& out, const Report& report) {
         "{:>15} {:>15} {:>15} {:>7} {:>12.1f} {:>13.1f} {:>8} {:>7} {:>13} {:>8.1f} {:>6}  {}\n",
         worst(ms(h.issue_lag_p99), "issue_lag_p99_ns", at, start),
         worst(ms(h.read_lag_p99), "read_lag_p99_ns", at, start),
-        worst(ms(h.loop_stall), "loop_stall_ns", at, start), h.stalls, h.cpu_busiest_thread * 100,
+        worst(ms(h.turn_max), "turn_max_ns", at, start), h.stalls, h.cpu_busiest_worker * 100,
         h.cpu_session * 100, h.retransmits, h.connections,
         fmt::format("{}/{}", h.open_fds, agent.fd_limit), as_double(h.rss_bytes) * 1e-6,
         h.ring_fill_percent, agent.name);

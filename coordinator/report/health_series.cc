@@ -11,6 +11,12 @@ std::size_t HealthSeries::rows_max_of(std::size_t agents) {
 verdict::HealthRow worse_of(const verdict::HealthRow& a, const verdict::HealthRow& b) {
   verdict::HealthRow out = a;
   out.in_flight = std::max(a.in_flight, b.in_flight);
+  out.intervals = a.intervals + b.intervals;
+  out.beyond = verdict::times_beyond(a, {});
+  const verdict::TimesBeyond more = verdict::times_beyond(b, {});
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    out.beyond[i] = out.beyond[i] + more[i];
+  }
   wire::Health& h = out.health;
   const wire::Health& other = b.health;
   const auto worst = [&h, &other](auto wire::Health::*field) {
@@ -25,9 +31,9 @@ verdict::HealthRow worse_of(const verdict::HealthRow& a, const verdict::HealthRo
   worst(&wire::Health::read_lag_max);
   worst(&wire::Health::turn_p50);
   worst(&wire::Health::turn_p99);
-  worst(&wire::Health::loop_stall_max);
+  worst(&wire::Health::turn_max);
   worst(&wire::Health::session_turn_max);
-  worst(&wire::Health::cpu_busiest_thread);
+  worst(&wire::Health::cpu_busiest_worker);
   worst(&wire::Health::cpu_session);
   worst(&wire::Health::connections);
   worst(&wire::Health::open_fds);
@@ -40,6 +46,7 @@ verdict::HealthRow worse_of(const verdict::HealthRow& a, const verdict::HealthRo
   worst(&wire::Health::reads_unstamped);
   worst(&wire::Health::sockets_in_use);
   worst(&wire::Health::sockets_time_wait);
+  h.issue_lag_count += other.issue_lag_count;
   h.stalls += other.stalls;
   h.connect_failures += other.connect_failures;
   h.retransmits += other.retransmits;
@@ -51,13 +58,11 @@ void HealthSeries::add(const verdict::HealthRow& row) {
   if (!row.health.to.is_set() || row.health.to < row.health.from) {
     return;
   }
-  if (!rows_.empty() && parts_.back() < per_row_ && rows_.back().phase == row.phase) {
+  if (!rows_.empty() && rows_.back().intervals < per_row_ && rows_.back().phase == row.phase) {
     rows_.back() = worse_of(rows_.back(), row);
-    ++parts_.back();
     return;
   }
   rows_.push_back(row);
-  parts_.push_back(1);
   if (rows_.size() > rows_max_) {
     halve();
   }
@@ -68,18 +73,15 @@ void HealthSeries::halve() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const bool joins = kept > 0 && rows_[kept - 1].phase == rows_[i].phase &&
-                       parts_[kept - 1] + parts_[i] <= per_row_;
+                       rows_[kept - 1].intervals + rows_[i].intervals <= per_row_;
     if (joins) {
       rows_[kept - 1] = worse_of(rows_[kept - 1], rows_[i]);
-      parts_[kept - 1] += parts_[i];
     } else {
       rows_[kept] = rows_[i];
-      parts_[kept] = parts_[i];
       ++kept;
     }
   }
   rows_.resize(kept);
-  parts_.resize(kept);
 }
 
 }  // namespace tutti::report

@@ -3,7 +3,8 @@
 // HealthSeries: one agent's health over a run, one row per interval it told of, in bounded memory.
 // When the bound is reached, neighbours are merged in pairs and so are all later rows: intervals of
 // 2 s, then 4 s, and so on. A merged row keeps the worst of its parts (percentiles are never
-// averaged) and the sums of what counts; rows of different phases are never merged. Pure; owned by
+// averaged), the sums of what counts, and how long its parts were beyond the limits that forgive,
+// by verdict::ClientLimits as they stand; rows of different phases are never merged. Pure; owned by
 // the coordinator's main thread.
 
 #include <cstddef>
@@ -36,7 +37,6 @@ class HealthSeries {
 
   std::size_t rows_max_;
   std::vector<verdict::HealthRow> rows_;
-  std::vector<std::uint32_t> parts_;  // intervals in each row
   std::uint32_t per_row_ = 1;
 };
 

@@ -250,8 +250,8 @@ Json agent_json(const Report& report, std::size_t i) {
   put_part(out, i < report.breakdown.agents.size() ? report.breakdown.agents[i] : Part{});
   const AgentHealth& health = agent.health;
   out["worst"] = {{"issue_lag_p99_ns", health.issue_lag_p99.ns},
-                  {"loop_stall_ns", health.loop_stall.ns},
-                  {"cpu_busiest_thread", finite(health.cpu_busiest_thread)},
+                  {"turn_max_ns", health.turn_max.ns},
+                  {"cpu_busiest_worker", finite(health.cpu_busiest_worker)},
                   {"open_fds", health.open_fds},
                   {"rss_bytes", health.rss_bytes},
                   {"records_lost", health.records_lost},
@@ -263,7 +263,7 @@ Json agent_json(const Report& report, std::size_t i) {
                   {"read_lag_max_ns", health.read_lag_max.ns},
                   {"turn_p99_ns", health.turn_p99.ns},
                   {"stalls", health.stalls},
-                  {"session_turn_ns", health.session_turn_max.ns},
+                  {"session_turn_max_ns", health.session_turn_max.ns},
                   {"cpu_session", finite(health.cpu_session)},
                   {"connections", health.connections},
                   {"connect_failures", health.connect_failures},
@@ -285,8 +285,9 @@ Json agent_json(const Report& report, std::size_t i) {
 Json limits_json(const Report& report) {
   const verdict::ClientLimits& limits = report.client_limits;
   return Json{{"issue_lag_p99_ms", report.client.issue_lag_limit.to_seconds() * 1e3},
+              {"issue_lag_count_min", limits.issue_lag_count_min},
               {"cpu_thread_percent", limits.cpu_thread_max * 100},
-              {"turn_ms", limits.turn_max.to_seconds() * 1e3},
+              {"turn_max_ms", limits.turn_max.to_seconds() * 1e3},
               {"connect_failures", limits.connect_failures_max},
               {"records_lost", limits.records_lost_max},
               {"in_flight_percent_min", limits.in_flight_share_min * 100},

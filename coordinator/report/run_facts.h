@@ -66,8 +66,8 @@ struct PhaseFacts {
 // The worst of each gauge over all intervals; records_lost also between them.
 struct AgentHealth {
   base::Duration issue_lag_p99{};
-  base::Duration loop_stall{};
-  double cpu_busiest_thread = 0;
+  base::Duration turn_max{};
+  double cpu_busiest_worker = 0;
   std::uint32_t open_fds = 0;
   std::uint64_t rss_bytes = 0;
   std::uint64_t records_lost = 0;
@@ -90,8 +90,8 @@ struct AgentHealth {
 
   void see(const wire::Health& now) {
     issue_lag_p99 = std::max(issue_lag_p99, now.issue_lag_p99);
-    loop_stall = std::max(loop_stall, now.loop_stall_max);
-    cpu_busiest_thread = std::max(cpu_busiest_thread, now.cpu_busiest_thread);
+    turn_max = std::max(turn_max, now.turn_max);
+    cpu_busiest_worker = std::max(cpu_busiest_worker, now.cpu_busiest_worker);
     open_fds = std::max(open_fds, now.open_fds);
     rss_bytes = std::max(rss_bytes, now.rss_bytes);
     records_lost = std::max(records_lost, now.records_lost);

@@ -25,21 +25,23 @@ struct Measure {
   double (*limit)(Duration issue_lag_limit, const ClientLimits&);
 };
 
+// The forgiving ones come first, in the order of TimesBeyond.
 constexpr std::array<Measure, 6> kMeasures{{
     {"issue_lag_p99", "ms", "p99 of issued − due",
-     "requests went out late; the client, not the server, shaped part of the load", true,
-     [](const wire::Health& h) { return ms(h.issue_lag_p99); },
+     "requests went out late, which may have shaped the load; the host was busy: free it, or use "
+     "more workers or agents",
+     true, [](const wire::Health& h) { return ms(h.issue_lag_p99); },
      [](Duration lag, const ClientLimits&) { return ms(lag); }},
-    {"cpu_busiest_thread", "% of a core", "CPU of its busiest worker",
+    {"cpu_busiest_worker", "% of a core", "CPU of its busiest worker",
      "use more workers or more agents", true,
-     [](const wire::Health& h) { return h.cpu_busiest_thread * 100; },
+     [](const wire::Health& h) { return h.cpu_busiest_worker * 100; },
      [](Duration, const ClientLimits& l) { return l.cpu_thread_max * 100; }},
     {"cpu_session", "% of a core", "CPU of its session thread", "use more agents", true,
      [](const wire::Health& h) { return h.cpu_session * 100; },
      [](Duration, const ClientLimits& l) { return l.cpu_thread_max * 100; }},
-    {"loop_turn_max", "ms", "longest turn of a worker's loop",
+    {"turn_max", "ms", "longest turn of a worker's loop",
      "the worker stood still, and all that was due on it waited", false,
-     [](const wire::Health& h) { return ms(h.loop_stall_max); },
+     [](const wire::Health& h) { return ms(h.turn_max); },
      [](Duration, const ClientLimits& l) { return ms(l.turn_max); }},
     {"session_turn_max", "ms", "longest turn of the session's loop",
      "commands and records waited that long", false,
@@ -55,8 +57,29 @@ bool is_cpu(const Measure& measure) {
   return std::string_view(measure.metric).substr(0, 3) == "cpu";
 }
 
+bool is_lag(const Measure& measure) { return measure.metric == std::string_view("issue_lag_p99"); }
+
+Duration length(const HealthRow& row) { return row.health.to - row.health.from; }
+
 bool counts(const Measure& measure, const HealthRow& row, const ClientLimits& limits) {
-  return !is_cpu(measure) || row.health.to - row.health.from >= limits.cpu_interval_min;
+  if (is_lag(measure)) {
+    return row.health.issue_lag_count >= limits.issue_lag_count_min;
+  }
+  return !is_cpu(measure) || length(row) >= limits.cpu_interval_min;
+}
+
+// How long `row` was beyond the limit of kMeasures[i]; nothing: it kept it. Of a merged row: exact
+// for CPU; of lag at most the time beyond its lowest limit; of the others at most the whole row.
+std::optional<Duration> time_beyond(std::size_t i, const HealthRow& row, double limit,
+                                    const ClientLimits& limits) {
+  const Measure& measure = kMeasures[i];
+  if (!counts(measure, row, limits) || measure.value(row.health) <= limit) {
+    return std::nullopt;
+  }
+  if (!measure.forgiving || row.intervals == 1) {
+    return length(row);
+  }
+  return row.beyond[i].ns > 0 ? std::optional(row.beyond[i]) : std::nullopt;
 }
 
 std::string number(double value) {
@@ -95,11 +118,13 @@ class ClientJudge {
     if (agent.rows.empty()) {
       out_.unseen.push_back(agent.name);
     }
+    Duration judged{};
     for (const HealthRow& row : agent.rows) {
-      out_.judged = out_.judged + (row.health.to - row.health.from);
+      judged = judged + length(row);
     }
-    for (const Measure& measure : kMeasures) {
-      look_at(agent, measure);
+    out_.judged = out_.judged + judged;
+    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+      look_at(agent, i, judged);
     }
     if (agent.records_lost > limits_.records_lost_max) {
       add(agent.name, {"",
@@ -128,40 +153,44 @@ class ClientJudge {
     }
   }
 
-  void look_at(const ClientAgent& agent, const Measure& measure) {
+  void look_at(const ClientAgent& agent, std::size_t i, Duration judged) {
+    const Measure& measure = kMeasures[i];
     const double limit = measure.limit(out_.issue_lag_limit, limits_);
     const HealthRow* worst = nullptr;
     Duration beyond{};
-    Duration judged{};
+    bool merged = false;
     for (const HealthRow& row : agent.rows) {
-      if (!counts(measure, row, limits_)) {
+      const auto time = time_beyond(i, row, limit, limits_);
+      if (!time) {
         continue;
       }
-      const double value = measure.value(row.health);
-      judged = judged + (row.health.to - row.health.from);
-      if (value > limit) {
-        beyond = beyond + (row.health.to - row.health.from);
-      }
-      if (worst == nullptr || value > measure.value(worst->health)) {
+      beyond = beyond + *time;
+      merged = merged || row.intervals > 1;
+      if (worst == nullptr || measure.value(row.health) > measure.value(worst->health)) {
         worst = &row;
       }
     }
     const double share = judged.ns > 0 ? beyond.to_seconds() / judged.to_seconds() : 0;
-    const bool in_time = measure.forgiving
-                             ? share > limits_.time_beyond_max
-                             : worst != nullptr && measure.value(worst->health) > limit;
-    const bool overall = measure.metric == std::string_view("issue_lag_p99") &&
-                         agent.issue_lag_p99 && ms(*agent.issue_lag_p99) > limit;
+    const bool in_time = measure.forgiving ? share > limits_.time_beyond_max : worst != nullptr;
+    const bool overall = is_lag(measure) && agent.issue_lag_p99 &&
+                         agent.issue_lag_count >= limits_.issue_lag_count_min &&
+                         ms(*agent.issue_lag_p99) > limit;
     if (!in_time && !overall) {
       return;
     }
     Finding out =
         finding(measure, in_time ? measure.value(worst->health) : ms(*agent.issue_lag_p99), limit);
+    if (is_lag(measure) && facts_.latency_p50 && facts_.latency_p50->ns > 0) {
+      out.text += fmt::format(", {} % of the median latency of {} ms",
+                              number(out.value / ms(*facts_.latency_p50) * 100),
+                              number(ms(*facts_.latency_p50)));
+    }
     if (in_time) {
       out.at = worst->health.from;
       out.beyond = beyond;
-      out.text += fmt::format(", beyond it in {:.0f} s of {:.0f} s", std::ceil(beyond.to_seconds()),
-                              std::ceil(judged.to_seconds()));
+      out.text += fmt::format(", beyond it in {}{:.1f} s of {:.1f} s",
+                              merged && !is_cpu(measure) ? "at most " : "", beyond.to_seconds(),
+                              judged.to_seconds());
     }
     if (overall) {
       out.text += fmt::format(", {} ms over the whole phase", number(ms(*agent.issue_lag_p99)));
@@ -204,7 +233,6 @@ class ClientJudge {
                                    held, target, limit, *lowest->mean_in_flight, lowest->slots)});
   }
 
-  // Whole queries cannot be shared more finely than by one.
   void look_at_frontends() {
     double sum = 0;
     for (const FrontendLoad& frontend : facts_.frontends) {
@@ -219,7 +247,8 @@ class ClientJudge {
         facts_.frontends.begin(), facts_.frontends.end(),
         [&](const FrontendLoad& a, const FrontendLoad& b) { return distance(a) < distance(b); });
     const double off = distance(*farthest);
-    if (off <= 1 || off <= mean * limits_.frontend_imbalance_max) {
+    if (off <= static_cast<double>(facts_.workers) ||
+        off <= mean * limits_.frontend_imbalance_max) {
       return;
     }
     add("",
@@ -261,6 +290,18 @@ Duration issue_lag_limit(const std::optional<Duration>& ttft_p50, const ClientLi
 
 ClientVerdict judge_client(const ClientFacts& facts, const ClientLimits& limits) {
   return ClientJudge(facts, limits).finish();
+}
+
+TimesBeyond times_beyond(const HealthRow& row, const ClientLimits& limits) {
+  if (row.intervals > 1) {
+    return row.beyond;
+  }
+  TimesBeyond out{};
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double limit = kMeasures[i].limit(limits.issue_lag_p99_max, limits);
+    out[i] = time_beyond(i, row, limit, limits).value_or(Duration{});
+  }
+  return out;
 }
 
 std::vector<Finding> broken_in(const HealthRow& row, Duration issue_lag_limit,

@@ -343,10 +343,10 @@ std::string Load::report() const {
       per(io_us, chunks));
   const std::uint64_t grown = rss_ > rss_before_ ? rss_ - rss_before_ : 0;
   out += fmt::format(
-      ",\"rss_bytes\":{},\"rss_bytes_per_slot\":{},\"loop_stall_max_us\":{},"
+      ",\"rss_bytes\":{},\"rss_bytes_per_slot\":{},\"turn_max_us\":{},"
       "\"read_lag_p50_us\":{:.1f},\"read_lag_p99_us\":{:.1f},\"reads_unstamped\":{},"
       "\"failed\":{},\"records_lost\":{}",
-      rss_, grown / settings_.slots, health_.loop_stall_max.ns / 1000,
+      rss_, grown / settings_.slots, health_.turn_max.ns / 1000,
       static_cast<double>(health_.read_lag_p50.ns) / 1e3,
       static_cast<double>(health_.read_lag_p99.ns) / 1e3, health_.reads_unstamped, tally_.failed,
       engine_->records_lost());

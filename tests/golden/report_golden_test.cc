@@ -52,7 +52,7 @@ TEST(ReportGolden, AnInterruptedPoissonRunThatLostAnAgent) {
   busy.phase = 1;
   busy.health.from = base::Instant{kStart + 300 * kMs - kOffset[0]};  // the agent's own clock
   busy.health.to = busy.health.from + base::Duration::seconds(1);
-  busy.health.cpu_busiest_thread = 0.91;
+  busy.health.cpu_busiest_worker = 0.91;
   run.agents[0].health_series.add(busy);
   const auto report = make_report(run, ledger, {});
   ASSERT_TRUE(report);

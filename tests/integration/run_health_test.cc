@@ -103,7 +103,7 @@ TEST(RunHealth, AnAgentThatStandsStillMarksTheRunClientBoundByItsName) {
   EXPECT_EQ(health["client_bound"], true);
   const auto found =
       std::find_if(health["findings"].begin(), health["findings"].end(), [](const json& finding) {
-        return finding["agent"] == "stopped" && finding["metric"] == "loop_turn_max";
+        return finding["agent"] == "stopped" && finding["metric"] == "turn_max";
       });
   ASSERT_NE(found, health["findings"].end()) << health.dump(2);
   EXPECT_GE((*found)["value"].get<double>(), 1000.0);

@@ -15,6 +15,7 @@ namespace {
 using base::Duration;
 using base::Instant;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -24,8 +25,9 @@ HealthRow second(std::int64_t from_s) {
   row.health.from = Instant{from_s * kSecond};
   row.health.to = Instant{(from_s + 1) * kSecond};
   row.health.issue_lag_p99 = Duration::micros(100);
-  row.health.loop_stall_max = Duration::millis(2);
-  row.health.cpu_busiest_thread = 0.4;
+  row.health.issue_lag_count = 100;
+  row.health.turn_max = Duration::millis(2);
+  row.health.cpu_busiest_worker = 0.4;
   return row;
 }
 
@@ -39,6 +41,7 @@ ClientFacts healthy() {
       agent.rows.push_back(second(s));
     }
     agent.issue_lag_p99 = Duration::micros(120);
+    agent.issue_lag_count = 20'000;
     agent.mean_in_flight = 100.0;
     agent.slots = 100;
     facts.agents.push_back(std::move(agent));
@@ -96,15 +99,14 @@ INSTANTIATE_TEST_SUITE_P(
         Limit{"issue_lag_p99",
               [](ClientFacts& f) { f.agents[1].issue_lag_p99 = Duration::millis(1); },
               [](ClientFacts& f) { f.agents[1].issue_lag_p99 = Duration{1'000'001}; }},
-        Limit{"cpu_busiest_thread",
-              [](ClientFacts& f) { spoil(f, 3, [](auto& h) { h.cpu_busiest_thread = 0.8; }); },
-              [](ClientFacts& f) { spoil(f, 3, [](auto& h) { h.cpu_busiest_thread = 0.801; }); }},
+        Limit{"cpu_busiest_worker",
+              [](ClientFacts& f) { spoil(f, 3, [](auto& h) { h.cpu_busiest_worker = 0.8; }); },
+              [](ClientFacts& f) { spoil(f, 3, [](auto& h) { h.cpu_busiest_worker = 0.801; }); }},
         Limit{"cpu_session",
               [](ClientFacts& f) { spoil(f, 3, [](auto& h) { h.cpu_session = 0.8; }); },
               [](ClientFacts& f) { spoil(f, 3, [](auto& h) { h.cpu_session = 0.801; }); }},
-        Limit{"loop_turn_max",
-              [](ClientFacts& f) { health(f).loop_stall_max = Duration::millis(100); },
-              [](ClientFacts& f) { health(f).loop_stall_max = Duration{100'000'001}; }},
+        Limit{"turn_max", [](ClientFacts& f) { health(f).turn_max = Duration::millis(100); },
+              [](ClientFacts& f) { health(f).turn_max = Duration{100'000'001}; }},
         Limit{"session_turn_max",
               [](ClientFacts& f) { health(f).session_turn_max = Duration::millis(100); },
               [](ClientFacts& f) { health(f).session_turn_max = Duration{100'000'001}; }},
@@ -138,17 +140,17 @@ TEST(ClientHealth, AFindingSaysWhenItWasWorstAndForHowLong) {
   EXPECT_EQ(finding.at, Instant{109 * kSecond});
   EXPECT_EQ(finding.beyond, Duration::seconds(5));
   EXPECT_THAT(finding.text, HasSubstr("agent box-1: p99 of issued − due 7 ms (limit 1), beyond it "
-                                      "in 5 s of 200 s"));
+                                      "in 5.0 s of 200.0 s"));
 }
 
 TEST(ClientHealth, LagAndCpuForgiveOnePercentOfTheTimeAndAStallNone) {
   ClientFacts facts = healthy();
   spoil(facts, 2, [](auto& h) {
     h.issue_lag_p99 = Duration::millis(50);
-    h.cpu_busiest_thread = 1.0;
+    h.cpu_busiest_worker = 1.0;
   });
   EXPECT_FALSE(judge_client(facts, {}).bound());
-  health(facts).loop_stall_max = Duration::millis(1500);
+  health(facts).turn_max = Duration::millis(1500);
   EXPECT_TRUE(judge_client(facts, {}).bound());
 }
 
@@ -167,10 +169,121 @@ TEST(ClientHealth, CpuOfAShortIntervalIsNotJudged) {
   ClientFacts facts = healthy();
   facts.agents[1].rows.resize(1);
   HealthRow& row = facts.agents[1].rows[0];
-  row.health.cpu_busiest_thread = 1.0;
+  row.health.cpu_busiest_worker = 1.0;
   row.health.to = row.health.from + Duration{499'999'999};
   EXPECT_FALSE(judge_client(facts, {}).bound());
   row.health.to = row.health.from + Duration::millis(500);
+  EXPECT_TRUE(judge_client(facts, {}).bound());
+}
+
+// box-1 told of 200 s in rows of four intervals each.
+ClientFacts merged() {
+  ClientFacts facts = healthy();
+  facts.agents[1].rows.clear();
+  for (std::int64_t i = 0; i < 200; i += 4) {
+    HealthRow row = second(100 + i);
+    row.health.to = row.health.from + Duration::seconds(4);
+    row.intervals = 4;
+    facts.agents[1].rows.push_back(row);
+  }
+  return facts;
+}
+
+TEST(ClientHealth, AMergedRowIsBeyondALimitForAsLongAsItsIntervalsWere) {
+  ClientFacts facts = merged();
+  HealthRow& row = facts.agents[1].rows[3];
+  row.health.cpu_busiest_worker = 1.0;
+  row.health.issue_lag_p99 = Duration::millis(5);
+  row.beyond = {Duration::seconds(2), Duration::seconds(2), Duration{}};
+  EXPECT_FALSE(judge_client(facts, {}).bound()) << "2 s of 200 s, not 4 s";
+  row.beyond[1] = Duration::seconds(3);
+  ClientVerdict verdict = judge_client(facts, {});
+  ASSERT_EQ(verdict.findings.size(), 1U);
+  EXPECT_EQ(verdict.findings[0].metric, "cpu_busiest_worker");
+  EXPECT_EQ(verdict.findings[0].beyond, Duration::seconds(3));
+  EXPECT_THAT(verdict.findings[0].text, HasSubstr("beyond it in 3.0 s of 200.0 s"));
+  row.beyond = {Duration::seconds(3), Duration{}, Duration{}};
+  verdict = judge_client(facts, {});
+  ASSERT_EQ(verdict.findings.size(), 1U);
+  EXPECT_THAT(verdict.findings[0].text, HasSubstr("beyond it in at most 3.0 s of 200.0 s"));
+  facts.ttft_p50 = Duration::seconds(1);  // 1 % is 10 ms, and the row's worst is 5 ms
+  EXPECT_FALSE(judge_client(facts, {}).bound());
+}
+
+TEST(ClientHealth, WhatOnceIsEnoughForIsBeyondInAtMostTheWholeMergedRow) {
+  ClientFacts facts = merged();
+  facts.agents[1].rows[3].health.turn_max = Duration::millis(101);
+  const ClientVerdict verdict = judge_client(facts, {});
+  ASSERT_EQ(verdict.findings.size(), 1U);
+  EXPECT_EQ(verdict.findings[0].metric, "turn_max");
+  EXPECT_THAT(verdict.findings[0].text, HasSubstr("beyond it in at most 4.0 s of 200.0 s"));
+}
+
+TEST(ClientHealth, TimesBeyondAreOfTheIntervalsOwnLengthAndOfWhatIsJudged) {
+  HealthRow row = second(4);
+  EXPECT_EQ(times_beyond(row, {}), TimesBeyond{});
+  row.health.issue_lag_p99 = Duration{1'000'001};
+  row.health.cpu_session = 0.9;
+  EXPECT_EQ(times_beyond(row, {}),
+            (TimesBeyond{Duration::seconds(1), Duration{}, Duration::seconds(1)}));
+  row.health.issue_lag_count = 99;
+  row.health.to = row.health.from + Duration::millis(499);
+  EXPECT_EQ(times_beyond(row, {}), TimesBeyond{});
+}
+
+TEST(ClientHealth, TheP99OfFewValuesIsTheirLargestAndIsNotJudged) {
+  ClientFacts facts = healthy();
+  spoil(facts, 100, [](auto& h) {
+    h.issue_lag_p99 = Duration::millis(2);
+    h.issue_lag_count = 99;
+  });
+  EXPECT_FALSE(judge_client(facts, {}).bound());
+  EXPECT_TRUE(broken_in(facts.agents[1].rows[7], Duration::millis(1), {}).empty());
+  spoil(facts, 3, [](auto& h) { h.issue_lag_count = 100; });
+  EXPECT_TRUE(judge_client(facts, {}).bound());
+  EXPECT_EQ(broken_in(facts.agents[1].rows[7], Duration::millis(1), {}).size(), 1U);
+  facts = healthy();
+  facts.agents[1].issue_lag_p99 = Duration::millis(2);
+  facts.agents[1].issue_lag_count = 99;
+  EXPECT_FALSE(judge_client(facts, {}).bound());
+  facts.agents[1].issue_lag_count = 100;
+  EXPECT_TRUE(judge_client(facts, {}).bound());
+}
+
+TEST(ClientHealth, LateIssuesAreHeldAgainstTheMedianLatencyAndComeWithARemedy) {
+  ClientFacts facts = healthy();
+  facts.agents[1].issue_lag_p99 = Duration::micros(2330);
+  EXPECT_THAT(judge_client(facts, {}).findings.at(0).text, Not(HasSubstr("median")));
+  facts.latency_p50 = Duration::millis(233);
+  const std::string text = judge_client(facts, {}).findings.at(0).text;
+  EXPECT_THAT(text, HasSubstr("2.33 ms (limit 1), 1 % of the median latency of 233 ms"));
+  EXPECT_THAT(text, HasSubstr("may have shaped"));
+  EXPECT_THAT(text, HasSubstr("the host was busy: free it, or use more workers or agents"));
+}
+
+TEST(ClientHealth, TimesAreNotRoundedUp) {
+  ClientFacts facts = healthy();
+  facts.agents[1].rows.resize(2);
+  facts.agents[1].rows[1].health.to = facts.agents[1].rows[1].health.from + Duration::millis(1010);
+  for (HealthRow& row : facts.agents[1].rows) {
+    row.health.cpu_session = 0.9;
+  }
+  EXPECT_THAT(judge_client(facts, {}).findings.at(0).text, HasSubstr("in 2.0 s of 2.0 s"));
+}
+
+TEST(ClientHealth, AnIntervalOfNoLengthStillCounts) {
+  ClientFacts facts = healthy();
+  health(facts).to = health(facts).from;
+  health(facts).connect_failures = 1;
+  EXPECT_TRUE(judge_client(facts, {}).bound());
+}
+
+TEST(ClientHealth, EveryWorkerMayBeAQueryOffTheBalance) {
+  ClientFacts facts = healthy();
+  facts.frontends = {{"a", 24}, {"b", 16}};
+  facts.workers = 4;
+  EXPECT_FALSE(judge_client(facts, {}).bound());
+  facts.workers = 3;
   EXPECT_TRUE(judge_client(facts, {}).bound());
 }
 

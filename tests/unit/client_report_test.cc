@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "coordinator/report/run_folder.h"
@@ -55,12 +58,12 @@ TEST(ClientReport, WarmUpAndDrainAreNotJudged) {
       told(1, 1, 1700, 1900),  // drain
   };
   for (auto row : outside) {
-    row.health.loop_stall_max = base::Duration::seconds(2);
+    row.health.turn_max = base::Duration::seconds(2);
     bench.tell(1, row);
   }
   EXPECT_FALSE(bench.report().client.bound());
   auto inside = told(1, 1, 600, 1600);
-  inside.health.loop_stall_max = base::Duration::seconds(2);
+  inside.health.turn_max = base::Duration::seconds(2);
   bench.tell(1, inside);
   const Report report = bench.report();
   ASSERT_EQ(report.client.findings.size(), 1U);
@@ -71,7 +74,7 @@ TEST(ClientReport, WarmUpAndDrainAreNotJudged) {
 TEST(ClientReport, ABurstIsJudgedToItsLastReply) {
   Bench bench;
   auto late = told(1, 1, 1670, 1700);  // after the last issue, before the last reply
-  late.health.loop_stall_max = base::Duration::seconds(2);
+  late.health.turn_max = base::Duration::seconds(2);
   bench.tell(1, late);
   EXPECT_FALSE(bench.report().client.bound());
   bench.run.phases[1].pacing = base::Pacing::kBurst;
@@ -93,9 +96,10 @@ TEST(ClientReport, TheMarkIsInTextAndSummaryAndChangesNeitherValidityNorExitCode
   EXPECT_EQ(with.verdict.exit_code, without.verdict.exit_code);
   EXPECT_THAT(report_text(without), HasSubstr("Client-bound: no; every limit was kept over 2 "));
   for (const std::string& text : {report_text(with), console_text(with)}) {
-    EXPECT_THAT(text, HasSubstr("Client-bound: YES"));
+    EXPECT_THAT(text, HasSubstr("Client-bound: YES: this client may have shaped these numbers. The "
+                                "verdict and the exit code stay as they are.\n"));
     EXPECT_THAT(text, HasSubstr("  - agent two: queries without a local port, descriptor or memory "
-                                "1 queries (limit 0), beyond it in 1 s of 1 s; use more source "));
+                                "1 queries (limit 0), beyond it in 1.0 s of 1.0 s; use more "));
     EXPECT_THAT(text, HasSubstr("[worst from 0.1 s of the run]"));
   }
   const auto summary = nlohmann::json::parse(result_summary_json(with));
@@ -136,7 +140,7 @@ TEST(ClientReport, NothingToldIsNotCalledHealthy) {
   Bench bench;
   const Report report = bench.report();
   EXPECT_THAT(report_text(report), HasSubstr("Client-bound: not known"));
-  EXPECT_THAT(report_text(report), Not(HasSubstr("- Client health -")));
+  EXPECT_THAT(report_text(report), Not(HasSubstr("- Client health")));
   const auto summary = nlohmann::json::parse(result_summary_json(report));
   EXPECT_TRUE(summary["distributed"]["client_health"]["client_bound"].is_null());
 }
@@ -146,6 +150,7 @@ TEST(ClientReport, TheFileHasALinePerIntervalUnderAHeaderWithUnits) {
   bench.run.agents[0].name = "one, \"quoted\"";
   auto row = told(0, 1, 100, 1100);
   row.health.issue_lag_p99 = base::Duration::micros(250);
+  row.health.issue_lag_count = 7;
   row.health.cpu_session = 0.5;
   bench.tell(0, row);
   bench.tell(1, told(1, 0, 10, 90));
@@ -161,9 +166,9 @@ TEST(ClientReport, TheFileHasALinePerIntervalUnderAHeaderWithUnits) {
   std::getline(file, second);
   EXPECT_FALSE(std::getline(file, end));
   EXPECT_THAT(head, testing::StartsWith("agent,phase,judged,from_s,length_s,in_flight,"
-                                        "issue_lag_p50_us,issue_lag_p99_us,"));
-  EXPECT_THAT(
-      first, testing::StartsWith("\"one, \"\"quoted\"\"\",performance,1,0.100,1.000,2,0.0,250.0,"));
+                                        "issue_lag_count,issue_lag_p50_us,issue_lag_p99_us,"));
+  EXPECT_THAT(first, testing::StartsWith(
+                         "\"one, \"\"quoted\"\"\",performance,1,0.100,1.000,2,7,0.0,250.0,"));
   EXPECT_THAT(first, HasSubstr(",0.0,50.0,"));
   EXPECT_THAT(second, testing::StartsWith("two,warmup,0,0.010,0.080,"));
   EXPECT_EQ(std::count(head.begin(), head.end(), ','),
@@ -185,6 +190,8 @@ TEST(ClientReport, WorstValuesComeWithTheSecondTheyWereIn) {
   EXPECT_NEAR(agent["worst_at_s"]["rss_bytes"].get<double>(), 2.1, 1e-9);
   EXPECT_FALSE(agent["worst_at_s"].contains("records_lost")) << "never anything but 0";
   EXPECT_THAT(report_text(bench.report()), HasSubstr("0.90 @1 "));
+  EXPECT_THAT(report_text(bench.report()),
+              HasSubstr("- Client health (all phases, warm-up included) -"));
 }
 
 // Two agents with a slot each; the second one's first query goes out 30 ms late.
@@ -220,6 +227,78 @@ TEST(ClientReport, QueriesThatFillTheSlotsOfAClosedLoopAreNotLate) {
   EXPECT_FALSE(make_report(run, ledger, {})->breakdown.all.issue_lag);
   run.phases[1].pacing = base::Pacing::kTimed;
   EXPECT_EQ(make_report(run, ledger, {})->breakdown.all.issue_lag->max_ns, 30 * kMs);
+}
+
+// Of `queries` good ones after one another, the first `first` go to frontend 0, the rest to 1.
+struct Shared {
+  TempFolder folder;
+  ledger::Ledger ledger = open_ledger(folder);
+  RunFacts run = facts();
+
+  Shared(std::int64_t queries, std::int64_t first, bool fails = false) {
+    std::vector<wire::Record> records;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const auto seq = static_cast<base::Seq>(i);
+      records.push_back(ok_record(0, 1, seq, 100 + i * 50, 101 + i * 50, 150 + i * 50, 3));
+      if (fails && i == 0) {
+        records.back() = failed_record(0, 1, seq, 100, 150, wire::Failure::kReset, "reset");
+      }
+      records.back().frontend = i < first ? 0 : 1;
+    }
+    accept(ledger, 0, 1, std::move(records));
+    run.phases[1].issued = static_cast<std::uint64_t>(queries);
+  }
+  bool uneven() {
+    const auto report = make_report(run, ledger, {});
+    TUTTI_CHECK(report.has_value());
+    const auto& findings = report->client.findings;
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const auto& f) { return f.metric == "frontend_imbalance"; });
+  }
+};
+
+TEST(ClientReport, OnlyABalanceOfEqualSharesIsJudgedAndNoneWithAFailure) {
+  Shared good(100, 60);  // 10 off the mean of 50
+  good.run.config.balance = base::Balance::kRoundRobin;
+  EXPECT_TRUE(good.uneven());
+  for (const auto balance :
+       {base::Balance::kPinned, base::Balance::kWeighted, base::Balance::kAffinity}) {
+    good.run.config.balance = balance;
+    EXPECT_FALSE(good.uneven()) << static_cast<int>(balance);
+  }
+  Shared failing(100, 60, true);
+  failing.run.config.balance = base::Balance::kRoundRobin;
+  EXPECT_FALSE(failing.uneven());
+}
+
+TEST(ClientReport, LeastInFlightIsJudgedByWhatIsInFlight) {
+  TempFolder folder;
+  ledger::Ledger ledger = open_ledger(folder);
+  std::vector<wire::Record> records;
+  for (std::int64_t i = 0; i < 42; ++i) {  // 40 long ones on frontend 0, two short ones on 1
+    records.push_back(
+        ok_record(0, 1, static_cast<base::Seq>(i), 100 + i, 150, i < 40 ? 900 : 160, 3));
+    records.back().frontend = i < 40 ? 0 : 1;
+  }
+  accept(ledger, 0, 1, std::move(records));
+  RunFacts run = facts();
+  run.phases[1].issued = 42;
+  const auto report = make_report(run, ledger, {});
+  ASSERT_TRUE(report);
+  ASSERT_EQ(run.config.balance, base::Balance::kLeastInFlight);
+  const auto& findings = report->client.findings;
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const auto& f) { return f.metric == "frontend_imbalance"; });
+  ASSERT_NE(found, findings.end());
+  EXPECT_THAT(found->text, HasSubstr("queries in flight on the mean"));
+}
+
+TEST(ClientReport, AFrontendMayBeAQueryOfEachWorkerOffTheMean) {
+  Shared run(100, 54);
+  run.run.config.balance = base::Balance::kRoundRobin;
+  EXPECT_FALSE(run.uneven()) << "4 off, two agents of two workers";
+  run.run.agents[0].workers = 1;
+  EXPECT_TRUE(run.uneven());
 }
 
 TEST(ClientReport, InFlightIsMeasuredByAgentAndByEndpoint) {

@@ -170,7 +170,7 @@ wire::Progress unwell(Duration stall) {
   wire::Progress p = progress(16, 0);
   p.health.from = Instant{1};
   p.health.to = Instant{1} + Duration::seconds(1);
-  p.health.loop_stall_max = stall;
+  p.health.turn_max = stall;
   return p;
 }
 
@@ -196,7 +196,7 @@ TEST(LiveView, TheLastLineRemembersWhatWasBrokenInThePhase) {
   view.note_progress(1, unwell(Duration::millis(1)), Instant{3});
   view.end_phase();
   EXPECT_THAT(view.plain_line(Instant{4}),
-              HasSubstr("client limits broken in 1 agent-seconds, last agent b: longest turn"));
+              HasSubstr("client limits broken in 1 intervals, last agent b: longest turn"));
   view.begin_phase("next", 10, {4, 4}, Instant{5});
   view.end_phase();
   EXPECT_THAT(view.plain_line(Instant{6}), Not(HasSubstr("client")));

@@ -64,15 +64,17 @@ TEST(HealthMeter, PercentilesAreOfAllWorkersAndOfThisIntervalAlone) {
   bench.turn[0]->add(Duration::millis(1500));
   bench.read_lag[1]->add(Duration::micros(7));
   const wire::Health first = bench.close(Duration::seconds(1));
+  EXPECT_EQ(first.issue_lag_count, 100U);
   expect_near(first.issue_lag_p50, Duration::micros(100));
   expect_near(first.issue_lag_p99, Duration::millis(3));  // index 98 of 100 sorted values
   expect_near(first.issue_lag_max, Duration::millis(40));
-  expect_near(first.loop_stall_max, Duration::millis(1500));
+  expect_near(first.turn_max, Duration::millis(1500));
   expect_near(first.turn_p50, Duration::millis(1500));
   expect_near(first.read_lag_max, Duration::micros(7));
   const wire::Health second = bench.close(Duration::seconds(2));
+  EXPECT_EQ(second.issue_lag_count, 0U);
   EXPECT_EQ(second.issue_lag_max.ns, 0);
-  EXPECT_EQ(second.loop_stall_max.ns, 0);
+  EXPECT_EQ(second.turn_max.ns, 0);
   EXPECT_EQ(second.read_lag_p99.ns, 0);
 }
 
@@ -80,12 +82,12 @@ TEST(HealthMeter, CpuIsTheBusiestWorkersShareOfTheIntervalsLength) {
   Bench bench;
   bench.readings[0].cpu = Duration::millis(500);
   bench.readings[1].cpu = Duration::millis(1500);
-  EXPECT_DOUBLE_EQ(bench.close(Duration::seconds(2)).cpu_busiest_thread, 0.75);
+  EXPECT_DOUBLE_EQ(bench.close(Duration::seconds(2)).cpu_busiest_worker, 0.75);
   bench.readings[0].cpu = Duration::millis(900);  // 0.4 s of the next second
   bench.readings[1].cpu = Duration::millis(1600);
-  EXPECT_DOUBLE_EQ(bench.close(Duration::seconds(3)).cpu_busiest_thread, 0.4);
+  EXPECT_DOUBLE_EQ(bench.close(Duration::seconds(3)).cpu_busiest_worker, 0.4);
   bench.readings[0].cpu = Duration::millis(999);
-  EXPECT_EQ(bench.close(Duration::seconds(3)).cpu_busiest_thread, 0.0) << "no time, no share";
+  EXPECT_EQ(bench.close(Duration::seconds(3)).cpu_busiest_worker, 0.0) << "no time, no share";
 }
 
 TEST(HealthMeter, CountsAreDifferencesLossesAreTotalsGaugesAreOfNow) {
@@ -125,7 +127,7 @@ TEST(HealthMeter, WhatCameBeforeBeginIsNobodysInterval) {
   EXPECT_EQ(health.from, kStart + Duration::seconds(30));
   EXPECT_EQ(health.issue_lag_max.ns, 0);
   EXPECT_EQ(health.stalls, 0U);
-  EXPECT_DOUBLE_EQ(health.cpu_busiest_thread, 0.25);
+  EXPECT_DOUBLE_EQ(health.cpu_busiest_worker, 0.25);
 }
 
 }  // namespace

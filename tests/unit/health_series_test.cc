@@ -40,7 +40,7 @@ TEST(HealthSeries, BeyondItMergesPairsAndLosesNeitherTimeNorCountNorTheWorst) {
   constexpr std::int64_t kSeconds = 1000;
   for (std::int64_t s = 0; s < kSeconds; ++s) {
     auto next = row(s);
-    next.health.loop_stall_max = s == 777 ? Duration::millis(1500) : Duration{};
+    next.health.turn_max = s == 777 ? Duration::millis(1500) : Duration{};
     series.add(next);
     ASSERT_LE(series.rows().size(), 64U);
   }
@@ -52,8 +52,8 @@ TEST(HealthSeries, BeyondItMergesPairsAndLosesNeitherTimeNorCountNorTheWorst) {
     EXPECT_EQ(merged.health.from, until) << "no gap, no overlap";
     until = merged.health.to;
     stalls += merged.health.stalls;
-    if (merged.health.loop_stall_max > worst) {
-      worst = merged.health.loop_stall_max;
+    if (merged.health.turn_max > worst) {
+      worst = merged.health.turn_max;
       EXPECT_LE(merged.health.from, row(777).health.from);
       EXPECT_GE(merged.health.to, row(777).health.to);
     }
@@ -68,14 +68,42 @@ TEST(HealthSeries, APercentileOfMergedRowsIsTheWorseOneNotAMean) {
   verdict::HealthRow b = row(11);
   a.health.issue_lag_p99 = Duration::micros(100);
   b.health.issue_lag_p99 = Duration::micros(900);
-  a.health.cpu_busiest_thread = 0.9;
+  a.health.cpu_busiest_worker = 0.9;
   const verdict::HealthRow both = worse_of(a, b);
   EXPECT_EQ(both.health.issue_lag_p99, Duration::micros(900));
-  EXPECT_EQ(both.health.cpu_busiest_thread, 0.9);
+  EXPECT_EQ(both.health.cpu_busiest_worker, 0.9);
   EXPECT_EQ(both.health.retransmits, 4U);
   EXPECT_EQ(both.health.connect_failures, 6U);
   EXPECT_EQ(both.health.from, a.health.from);
   EXPECT_EQ(both.health.to, b.health.to);
+}
+
+TEST(HealthSeries, MergingKeepsHowLongALimitWasBroken) {
+  HealthSeries series(64);
+  for (std::int64_t s = 0; s < 1000; ++s) {
+    auto next = row(s);
+    next.health.cpu_busiest_worker = s % 100 == 7 ? 0.95 : 0.1;
+    next.health.issue_lag_count = s % 2 == 0 ? 100 : 99;
+    next.health.issue_lag_p99 = Duration::millis(s < 500 ? 2 : 1);
+    series.add(next);
+  }
+  verdict::TimesBeyond sum{};
+  std::uint64_t lags = 0;
+  std::uint32_t intervals = 0;
+  for (const auto& merged : series.rows()) {
+    const auto beyond = verdict::times_beyond(merged, {});
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = sum[i] + beyond[i];
+    }
+    lags += merged.health.issue_lag_count;
+    intervals += merged.intervals;
+  }
+  EXPECT_GT(series.intervals_per_row(), 1U);
+  EXPECT_EQ(sum[0], Duration::seconds(250)) << "late, and of enough values to say so";
+  EXPECT_EQ(sum[1], Duration::seconds(10));
+  EXPECT_EQ(sum[2], Duration{});
+  EXPECT_EQ(lags, 99'500U);
+  EXPECT_EQ(intervals, 1000U);
 }
 
 TEST(HealthSeries, PhasesAreNeverMergedWithEachOther) {
