@@ -23,7 +23,7 @@ HealthSeen health_in(const std::vector<HealthNote>& notes, base::Instant from, b
       continue;
     }
     Sum& sum = by_agent[note.agent];
-    sum.busy_s += overlap_s * std::max(health.cpu_busiest_thread, health.cpu_session);
+    sum.busy_s += overlap_s * std::max(health.cpu_busiest_worker, health.cpu_session);
     sum.covered_s += overlap_s;
     if (overlap_s * 2 >= (health.to - health.from).to_seconds()) {
       out.read_lag_p99 = std::max(out.read_lag_p99, health.read_lag_p99);

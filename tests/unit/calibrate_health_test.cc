@@ -20,7 +20,7 @@ HealthNote note(std::uint64_t agent, double from_s, double to_s, double cpu) {
   out.agent = agent;
   out.health.from = at(from_s);
   out.health.to = at(to_s);
-  out.health.cpu_busiest_thread = cpu;
+  out.health.cpu_busiest_worker = cpu;
   return out;
 }
 
