@@ -99,8 +99,8 @@ TEST(FrontendPicker, WeightedSequencesAreOneForAllWorkers) {
   std::vector<int> counts(3, 0);
   FrontendPicker one(rules(Balance::kWeighted, {7, 2, 1}), 3, 0);
   FrontendPicker other(rules(Balance::kWeighted, {7, 2, 1}), 3, 5);
-  one.arm(base::Pacing::kBurst, 10);
-  other.arm(base::Pacing::kBurst, 10);
+  one.arm(base::Pacing::kBurst, 0, 10);
+  other.arm(base::Pacing::kBurst, 0, 10);
   for (base::Seq seq = 0; seq < 10'000; ++seq) {
     ++counts[(seq % 3 == 0 ? one : other).pick(seq, 0)];
   }
@@ -109,7 +109,7 @@ TEST(FrontendPicker, WeightedSequencesAreOneForAllWorkers) {
 
 TEST(FrontendPicker, WeightedSlotsThatAreOfADeadFrontendDoNotSpin) {
   FrontendPicker picker(rules(Balance::kWeighted, {2, 1, 1}), 3, 0);
-  picker.arm(base::Pacing::kClosedLoop, 8);
+  picker.arm(base::Pacing::kClosedLoop, 0, 8);
   std::vector<int> counts(3, 0);
   std::vector<std::uint16_t> live;
   for (int i = 0; i < 1000; ++i) {
