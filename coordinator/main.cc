@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"calibrate", &calibrate_command}, {"validate-yaml", &validate_yaml_command},
     {"init", &init_command},           {"info", &info_command},
     {"eval", &eval_command},           {"keys", &keys_command},
+    {"report", &report_command},
 };
 
 std::string help_for(const Words& words) {
@@ -52,6 +53,9 @@ std::string help_for(const Words& words) {
   }
   if (first == "keys") {
     return keys_help();
+  }
+  if (first == "report") {
+    return report_help();
   }
   if (first == "info") {
     return info_help();
