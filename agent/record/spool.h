@@ -1,7 +1,7 @@
 #pragma once
 
 // Spool: a copy of every batch on the agent's disk until the run has ended, so that the spools of
-// all agents hold the whole run when the coordinator is lost (docs/decisions/012). What the
+// all agents hold the whole run when the coordinator is lost (docs/decisions/009). What the
 // coordinator has acknowledged is given up early only where room is needed. Append-only segment
 // files "<run>-<agent>-<first batch>.spool" of the frames of wire/spool_file.h; each begins with
 // all notes, so that one alone tells whose it is. It survives the death of the process, not of the
