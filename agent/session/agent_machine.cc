@@ -414,8 +414,8 @@ void AgentMachine::go_on_leaving() {
 void AgentMachine::exit(ExitCode code, const std::string& reason) {
   state_ = AgentState::kGone;
   if (engine_runs_ && code != ExitCode::kOk) {
-    // With how much it had started, whether or not all of that ended; not while the engine may still
-    // give back what was only queued.
+    // With how much it had started, whether or not all of that ended; not while the engine may
+    // still give back what was only queued.
     if (phase_.start_at.is_set() && phase_.recalls_out == 0 && !phase_.abort_out) {
       out_->emplace_back(SpoolNote{drained()});
     }
