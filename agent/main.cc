@@ -82,7 +82,8 @@ void describe(CLI::App& app, session::AgentSettings& settings, Meeting& meeting,
                  "where body sets are kept between runs, by content hash")
       ->capture_default_str();
   app.add_option("--spool-dir", settings.spool_folder,
-                 "where records are kept until the coordinator has stored them")
+                 "where a copy of all records is kept until the run has ended; from it tutti "
+                 "report --from-spools rebuilds the report of a run that lost its coordinator")
       ->capture_default_str();
   auto* keys = app.add_option("--keys", settings.keys_file,
                               "file with this agent's key pair (tutti keys new FILE)");

@@ -25,6 +25,7 @@ base::ExitCode validate_yaml_command(const Words& words);
 base::ExitCode init_command(const Words& words);
 base::ExitCode eval_command(const Words& words);
 base::ExitCode keys_command(const Words& words);
+base::ExitCode report_command(const Words& words);
 
 // Texts of `--help`.
 std::string general_help();
@@ -36,6 +37,7 @@ std::string info_help();
 std::string validate_yaml_help();
 std::string init_help();
 std::string keys_help();
+std::string report_help();
 
 // Prints "Error: …" and where to read more on stderr; returns kUsage.
 base::ExitCode usage_error(const std::string& text, const std::string& command);

@@ -30,6 +30,7 @@ constexpr Command kCommands[] = {
     {"info", &info_command},
     {"eval", &eval_command},
     {"keys", &keys_command},
+    {"report", &report_command},
 };
 
 std::string help_for(const Words& words) {
@@ -64,6 +65,9 @@ std::string help_for(const Words& words) {
   }
   if (first == "keys") {
     return keys_help();
+  }
+  if (first == "report") {
+    return report_help();
   }
   if (first == "info") {
     return info_help();

@@ -11,6 +11,7 @@
 #include "common/plan/schedule.h"
 #include "common/spec/redact.h"
 #include "common/sys/process.h"
+#include "coordinator/report/run_note.h"
 
 namespace tutti {
 namespace {
@@ -119,6 +120,27 @@ report::ConfigFacts config_facts(const spec::Config& config, base::Balance balan
   return facts;
 }
 
+// For the agents' spools: the report's facts as far as they are known before the run.
+std::string note_of(const spec::Config& config, const conduct::RunInput& input,
+                    const conduct::HostSettings& settings) {
+  const base::SystemClock clock;
+  report::RunFacts facts;
+  facts.run = settings.plan.run;
+  facts.version = TUTTI_VERSION;
+  facts.started_wall_ns = clock.wall_unix_ns();
+  facts.started_at = clock.mono();
+  facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
+  for (const auto& phase : input.phases) {
+    report::PhaseFacts it;
+    it.name = phase.name;
+    it.kind = phase.spec.kind;
+    it.pacing = phase.spec.pacing;
+    facts.phases.push_back(std::move(it));
+  }
+  facts.agents.resize(settings.plan.agents_expected);
+  return report::run_note(facts);
+}
+
 }  // namespace
 
 base::Result<RunKeys> read_run_keys(const spec::Distributed& distributed) {
@@ -178,6 +200,7 @@ conduct::HostSettings host_settings(const spec::Config& config, const conduct::R
   if (settings.plan.agents_expected == 0) {
     settings.plan.agents_expected = 1;  // `listen` alone: the first that comes
   }
+  settings.plan.note = note_of(config, input, settings);
   return settings;
 }
 

@@ -121,6 +121,7 @@ std::string general_help() {
          "  init                   write a template YAML\n"
          "  info                   this host and its limits\n"
          "  keys                   make and show the keys of coordinator and agents\n"
+         "  report                 rebuild the report of a run whose coordinator was lost\n"
          "  eval                   not implemented, as in the reference\n"
          "\n"
          "Each has --help. Agents on other hosts are started with `tutti-agent`; `tutti-mock` is "

@@ -1,15 +1,13 @@
 #pragma once
 
-// Spool: batches kept on the agent's disk until the coordinator has stored them, so that a lost
-// coordinator loses no record. Append-only segment files; acknowledged batches free their segment.
-// It survives the death of the process, not of the host (no fsync per batch). One owner thread.
-//
-// Segment "<run>-<agent>-<first batch>.spool" holds frames, little-endian: magic "TUTTISPL", u32
-// version, u32 agent, u64 run high, u64 run low, u64 batch number, u64 length, u64 xxh3-64 of the
-// payload seeded with the xxh3-64 of the 40 bytes after the magic, then the payload.
+// Spool: a copy of every batch on the agent's disk until the run has ended, so that the spools of
+// all agents hold the whole run when the coordinator is lost (docs/decisions/009). What the
+// coordinator has acknowledged is given up early only where room is needed. Append-only segment
+// files "<run>-<agent>-<first batch>.spool" of the frames of wire/spool_file.h; each begins with
+// all notes, so that one alone tells whose it is. It survives the death of the process, not of the
+// host (no fsync per batch). One owner thread.
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,13 +31,20 @@ class Spool {
 
   // Batch numbers ascend. On an error (disk full, limit reached) the file is as before.
   base::Status append(std::uint64_t batch, std::string_view bytes);
-  // Batches ≤ `up_to` are stored elsewhere; segments that hold nothing else are deleted.
+  // What a reader must know beside the batches; stands in this and every later segment.
+  base::Status note(std::string_view bytes);
+  // Batches ≤ `up_to` are stored elsewhere: their segments may go when room is needed, and go at
+  // once after release().
   void forget(std::uint64_t up_to);
+  // The coordinator has ended the run knowingly: what is stored with it is not needed here.
+  void release();
   // After a clean end: deletes every segment of this spool.
   void discard();
 
   std::uint64_t bytes_on_disk() const;
   std::size_t segments() const { return segments_.size(); }
+  // Newest acknowledged batch that was given up for room; 0: none.
+  std::uint64_t given_up_to() const { return given_up_to_; }
 
  private:
   struct Segment {
@@ -50,6 +55,8 @@ class Spool {
 
   Spool(std::string directory, const base::Id& run, std::uint32_t agent, SpoolLimits limits);
   base::Status begin_segment(std::uint64_t batch);
+  base::Status write_frame(std::uint64_t number, std::string_view bytes);
+  bool give_up_first();
   void drop_first();
 
   std::string directory_;
@@ -58,25 +65,11 @@ class Spool {
   SpoolLimits limits_;
   std::vector<Segment> segments_;  // oldest first; the last is open in file_
   sys::Fd file_;
+  std::vector<std::string> notes_;
+  std::uint64_t newest_ = 0;  // batch
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t given_up_to_ = 0;
+  bool released_ = false;
 };
-
-struct SpooledBatch {
-  base::Id run{};
-  std::uint32_t agent = 0;
-  std::uint64_t number = 0;
-  std::string_view bytes;  // lives during the callback
-};
-
-struct SpoolScan {
-  std::uint64_t batches = 0;
-  std::uint64_t bytes = 0;           // of their payloads
-  std::vector<std::string> skipped;  // one line per damaged stretch: file, offset, length, why
-};
-
-// Reads every whole frame of `path`, a segment or a directory of segments (in name order), and
-// steps over damage: a torn tail, a changed byte, foreign bytes between frames. kInput when
-// unreadable.
-base::Result<SpoolScan> read_spool(const std::string& path,
-                                   const std::function<void(const SpooledBatch&)>& on_batch);
 
 }  // namespace tutti::record

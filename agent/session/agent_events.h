@@ -117,18 +117,24 @@ struct ReadGauges {
 struct SpoolAppend {
   wire::RecordBatch batch;
 };
+// Put into the spool what tells whose batches these are, and how far they go.
+struct SpoolNote {
+  wire::Message message;
+};
 // Batches ≤ number are stored by the coordinator.
 struct SpoolForget {
   std::uint64_t number = 0;
 };
+// The coordinator has said goodbye: what it has stored need not be kept here.
+struct SpoolRelease {};
 // The last command: deliver what is queued on the link (bounded), stop the engine, end.
 struct Exit {
   base::ExitCode code = base::ExitCode::kOk;
   std::string reason;
 };
 
-using Command =
-    std::variant<Send, SetLiveness, OpenBodies, StoreBodies, EngineStart, EngineArm, EngineIssue,
-                 EngineRecall, EngineAbort, ReadGauges, SpoolAppend, SpoolForget, Exit>;
+using Command = std::variant<Send, SetLiveness, OpenBodies, StoreBodies, EngineStart, EngineArm,
+                             EngineIssue, EngineRecall, EngineAbort, ReadGauges, SpoolAppend,
+                             SpoolNote, SpoolForget, SpoolRelease, Exit>;
 
 }  // namespace tutti::session

@@ -72,6 +72,7 @@ class AgentHost {
   void start_engine(EngineStart&& command);
   void issue(const EngineIssue& command);
   void append_to_spool(const wire::RecordBatch& batch);
+  void heed(const base::Status& status);  // of the spool
   void take_engine_events();
   void take(drive::EngineEvent&& event);
   void take_signals();
@@ -194,9 +195,17 @@ void AgentHost::perform(Command&& command) {
     }
   } else if (const auto* spool = std::get_if<SpoolAppend>(&command)) {
     append_to_spool(spool->batch);
+  } else if (const auto* note = std::get_if<SpoolNote>(&command)) {
+    if (spool_ && !spool_failed_) {
+      heed(spool_->note(wire::encode(note->message).bytes));
+    }
   } else if (const auto* forget = std::get_if<SpoolForget>(&command)) {
     if (spool_) {
       spool_->forget(forget->number);
+    }
+  } else if (std::holds_alternative<SpoolRelease>(command)) {
+    if (spool_) {
+      spool_->release();
     }
   } else if (auto* exit = std::get_if<Exit>(&command)) {
     exit_ = std::move(*exit);
@@ -295,7 +304,17 @@ void AgentHost::append_to_spool(const wire::RecordBatch& batch) {
   if (!spool_ || spool_failed_) {
     return;
   }
-  if (const auto status = spool_->append(batch.number, spooled_.bytes); !status) {
+  const bool whole = spool_->given_up_to() == 0;
+  heed(spool_->append(batch.number, spooled_.bytes));
+  if (whole && spool_->given_up_to() > 0) {
+    base::log_warning("session",
+                      "the spool needs room: from now on the oldest batches that the coordinator "
+                      "has stored are given up here (said once)");
+  }
+}
+
+void AgentHost::heed(const base::Status& status) {
+  if (!status) {
     // The records still go to the coordinator; only the net below them is gone.
     spool_failed_ = true;
     base::log_error("session", status.error().message +
@@ -377,7 +396,8 @@ void AgentHost::finish() {
     spool_->discard();
   } else if (spool_ && spool_->bytes_on_disk() > 0) {
     base::log_warning("session",
-                      fmt::format("unacknowledged records are kept in {}", settings_.spool_folder));
+                      fmt::format("records are kept in {}; tutti report --from-spools reads them",
+                                  settings_.spool_folder));
   }
   base::log_info("session", exit_->reason.empty() ? "done" : exit_->reason);
 }

@@ -157,6 +157,11 @@ void AgentMachine::on(const BodiesStored& event) {
 void AgentMachine::start_engine() {
   engine_runs_ = true;
   out_->emplace_back(EngineStart{prepare_.target, prepare_.slots, prepare_.slots + kQueueMax});
+  out_->emplace_back(SpoolNote{config_.hello});
+  wire::Prepare note;  // without the target: its headers are secret
+  note.slots = prepare_.slots;
+  note.run_note = prepare_.run_note;
+  out_->emplace_back(SpoolNote{std::move(note)});
 }
 
 void AgentMachine::on(const EngineWarmed& event) {
@@ -192,6 +197,7 @@ void AgentMachine::take(const wire::ArmPhase& message) {
   gauges_at_ = now_ + heartbeat_;
   interval_ends_at_ = next_interval_end();
   out_->emplace_back(EngineArm{message});
+  out_->emplace_back(SpoolNote{message});
   send(wire::Armed{message.phase});
 }
 
@@ -296,7 +302,12 @@ void AgentMachine::say_drained() {
   read_gauges(true);  // before the last word, so that it arrives before it
   gauges_at_ = base::kFarFuture;
   interval_ends_at_ = base::kFarFuture;
-  send(wire::Drained{phase_.number, phase_.leased - phase_.returned, batcher_.last()});
+  send(drained());
+  out_->emplace_back(SpoolNote{drained()});
+}
+
+wire::Drained AgentMachine::drained() const {
+  return {phase_.number, phase_.leased - phase_.returned, batcher_.last()};
 }
 
 void AgentMachine::take(const wire::BatchAck& message) {
@@ -334,6 +345,7 @@ void AgentMachine::take(const wire::Goodbye& message) {
   const bool well = message.reason.empty() && state_ == AgentState::kReady;
   linked_ = false;
   batcher_.stop_sending();
+  out_->emplace_back(SpoolRelease{});
   leave(well ? ExitCode::kOk : ExitCode::kExecution,
         well ? "the run is over" : fmt::format("the coordinator left: {}", message.reason));
 }
@@ -401,6 +413,14 @@ void AgentMachine::go_on_leaving() {
 
 void AgentMachine::exit(ExitCode code, const std::string& reason) {
   state_ = AgentState::kGone;
+  if (engine_runs_ && code != ExitCode::kOk) {
+    // With how much it had started, whether or not all of that ended; not while the engine may
+    // still give back what was only queued.
+    if (phase_.start_at.is_set() && phase_.recalls_out == 0 && !phase_.abort_out) {
+      out_->emplace_back(SpoolNote{drained()});
+    }
+    out_->emplace_back(SpoolNote{wire::Goodbye{reason}});
+  }
   out_->emplace_back(Exit{code, reason});
 }
 

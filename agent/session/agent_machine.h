@@ -119,6 +119,7 @@ class AgentMachine {
   base::Instant next_interval_end() const;
   void flush_records();
   void say_drained();
+  wire::Drained drained() const;
   void leave(base::ExitCode code, const std::string& reason);
   void go_on_leaving();
   void exit(base::ExitCode code, const std::string& reason);

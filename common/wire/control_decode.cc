@@ -84,8 +84,8 @@ TargetSpec read(const v1::TargetSpec& in, Fault& fault) {
 }
 
 Message read(const v1::Prepare& in, Fault& fault) {
-  return Prepare{read(in.target(), fault), in.bodies_hash(), in.bodies_bytes(), in.bodies_rows(),
-                 in.slots()};
+  return Prepare{read(in.target(), fault), in.bodies_hash(), in.bodies_bytes(),
+                 in.bodies_rows(),         in.slots(),       in.run_note()};
 }
 
 Message read(const v1::BodiesWanted& in, Fault&) { return BodiesWanted{in.wanted()}; }
@@ -113,7 +113,9 @@ Message read(const v1::ArmPhase& in, Fault& fault) {
                   read_enum<base::PhaseKind>(in.kind(), "arm_phase.kind", fault),
                   read_enum<base::Pacing>(in.pacing(), "arm_phase.pacing", fault),
                   in.slots(),
-                  {in.start_at_ns()}};
+                  {in.start_at_ns()},
+                  {in.coordinator_start_at_ns()},
+                  {in.clock_error_ns()}};
 }
 
 Message read(const v1::Armed& in, Fault&) { return Armed{in.phase()}; }

@@ -100,6 +100,7 @@ void write(const Prepare& in, v1::Control& out) {
   to->set_bodies_bytes(in.bodies_bytes);
   to->set_bodies_rows(in.bodies_rows);
   to->set_slots(in.slots);
+  to->set_run_note(in.run_note);
 }
 
 void write(const BodiesWanted& in, v1::Control& out) {
@@ -133,6 +134,8 @@ void write(const ArmPhase& in, v1::Control& out) {
   to->set_pacing(static_cast<std::uint32_t>(in.pacing));
   to->set_slots(in.slots);
   to->set_start_at_ns(in.start_at.ns);
+  to->set_coordinator_start_at_ns(in.coordinator_start_at.ns);
+  to->set_clock_error_ns(in.clock_error.ns);
 }
 
 void write(const Armed& in, v1::Control& out) { out.mutable_armed()->set_phase(in.phase); }

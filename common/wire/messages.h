@@ -132,6 +132,8 @@ struct Prepare {
   std::uint64_t bodies_bytes = 0;
   std::uint32_t bodies_rows = 0;
   std::uint32_t slots = 0;  // the most this agent will be asked to hold in flight
+  // What a report needs beside the records, for the agent's spool; it reads nothing in it.
+  std::string run_note{};
 
   friend bool operator==(const Prepare&, const Prepare&) = default;
 };
@@ -177,6 +179,8 @@ struct ArmPhase {
   base::Pacing pacing = base::Pacing::kClosedLoop;
   std::uint32_t slots = 0;  // C_i; Σ over agents is exactly C in a closed loop
   base::Instant start_at{};
+  base::Instant coordinator_start_at{};  // the same instant on the coordinator's clock …
+  base::Duration clock_error{};          // … within ± this
 
   friend bool operator==(const ArmPhase&, const ArmPhase&) = default;
 };
@@ -252,7 +256,8 @@ struct RecordBatch {
 
   friend bool operator==(const RecordBatch&, const RecordBatch&) = default;
 };
-// down: batches ≤ number are stored; the agent may forget their spool.
+// down: batches ≤ number are stored. Their spool is kept until the coordinator says Goodbye, as
+// far as there is room.
 struct BatchAck {
   std::uint64_t number = 0;
 

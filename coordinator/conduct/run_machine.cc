@@ -239,6 +239,7 @@ void RunMachine::prepare_agents() {
     message.bodies_bytes = plan_.bodies.bytes;
     message.bodies_rows = plan_.bodies.rows;
     message.slots = peer.share.slots_max;
+    message.run_note = plan_.note;
     send(agents[i]->key, std::move(message));
   }
 }

@@ -87,8 +87,10 @@ void RunMachine::begin_phase(std::uint32_t index) {
   state_ = RunState::kArmed;
   outcome_.any_phase = true;
   for (const Seat& seat : phase_->seats()) {
-    const Instant start_at = roster_.find(seat.agent)->clock.to_agent(started.start_at);
-    send(seat.agent, wire::ArmPhase{index, spec.kind, spec.pacing, seat.slots, start_at});
+    const roster::ClockEstimate& clock = roster_.find(seat.agent)->clock;
+    send(seat.agent,
+         wire::ArmPhase{index, spec.kind, spec.pacing, seat.slots, clock.to_agent(started.start_at),
+                        started.start_at, clock.offset_at(started.start_at).error});
   }
   out_->emplace_back(std::move(started));
 }

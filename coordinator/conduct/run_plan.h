@@ -54,6 +54,8 @@ struct RunPlan {
   base::Duration lost_after = base::Duration::seconds(10);
   base::Duration clock_error_max = base::Duration::millis(10);
 
+  std::string note;  // report::run_note(): kept by the agents, for tutti report --from-spools
+
   // Same for every agent, except that connections_max and connections_warm come from below.
   wire::TargetSpec target{};
   BodyFacts bodies{};

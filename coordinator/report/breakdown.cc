@@ -318,13 +318,17 @@ verdict::RunCount count_run(const RunFacts& facts, const ledger::Ledger& ledger,
     verdict::PhaseCount count;
     count.name = phase.name;
     count.kind = phase.kind;
-    count.issued = phase.issued;
     count.completed = ledger.stored(i);
     count.failed = failed[i];
-    count.missing = ledger.missing_count(i, phase.issued);
-    count.missing_examples = ledger.missing(i, phase.issued, kMissingExamples);
     count.doubled = ledger.doubled_count(i);
-    count.never_issued = ledger.never_issued(i, phase.issued);
+    if (facts.rebuilt.empty()) {
+      count.issued = phase.issued;
+      count.missing = ledger.missing_count(i, phase.issued);
+      count.missing_examples = ledger.missing(i, phase.issued, kMissingExamples);
+      count.never_issued = ledger.never_issued(i, phase.issued);
+    } else {
+      count.issued = count.completed;  // the others are not known
+    }
     out.phases.push_back(std::move(count));
   }
   for (std::uint32_t i = 0; i < facts.agents.size(); ++i) {

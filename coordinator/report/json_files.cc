@@ -337,14 +337,15 @@ Json distributed_json(const Report& report) {
     endpoints.push_back(std::move(endpoint));
   }
   Json phases = Json::array();
+  const bool rebuilt = !report.facts.rebuilt.empty();
   for (const verdict::PhaseCount& phase : report.count.phases) {
     phases.push_back({{"name", phase.name},
                       {"issued", phase.issued},
                       {"records", phase.completed},
                       {"failed", phase.failed},
-                      {"missing", phase.missing},
+                      {"missing", rebuilt ? Json(nullptr) : Json(phase.missing)},
                       {"doubled", phase.doubled},
-                      {"never_issued", phase.never_issued}});
+                      {"never_issued", rebuilt ? Json(nullptr) : Json(phase.never_issued)}});
   }
   return Json{{"agents", std::move(agents)},
               {"endpoints", std::move(endpoints)},
@@ -446,6 +447,9 @@ std::string result_summary_json(const Report& report) {
   out["run_id"] = report.facts.run.hex();
   out["test_started_at_utc"] = utc_text(report.facts.started_wall_ns);
   out["verdict"] = verdict_json(report.verdict);
+  if (!report.facts.rebuilt.empty()) {
+    out["rebuilt_from_spools"] = report.facts.rebuilt;
+  }
   out["tokens"] = {{"source", report.token_source()},
                    {"succeeded", report.breakdown.succeeded},
                    {"succeeded_with_usage", report.breakdown.with_usage},

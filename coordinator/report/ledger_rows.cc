@@ -52,7 +52,9 @@ base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& 
       blocks[static_cast<std::uint16_t>(phase)] = fold.begin_tracking(it.start_at);
       fold.see(it.stop_at);
     }
-    fold.add_lost(tracked, ledger.missing_count(static_cast<std::uint32_t>(phase), it.issued));
+    if (facts.rebuilt.empty()) {
+      fold.add_lost(tracked, ledger.missing_count(static_cast<std::uint32_t>(phase), it.issued));
+    }
   }
   ledger::Texts texts;
   for (std::uint64_t i = 0; i < ledger.size(); ++i) {

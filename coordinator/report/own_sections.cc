@@ -243,6 +243,12 @@ void put_verdict(std::string& out, const Report& report) {
     out += fmt::format("  warning: {}\n", warning);
   }
   put_client_verdict(out, report);
+  if (!report.facts.rebuilt.empty()) {
+    out += "Rebuilt from spools:\n";
+    for (const std::string& sentence : report.facts.rebuilt) {
+      out += fmt::format("  - {}\n", sentence);
+    }
+  }
 }
 
 void put_own_sections(std::string& out, const Report& report) {

@@ -49,7 +49,11 @@ void put_warning(std::string& out, const Report& report) {
   if (report.snapshot.complete()) {
     return;
   }
-  if (report.facts.interrupted_by_user) {
+  if (!report.facts.rebuilt.empty()) {
+    out +=
+        "WARNING: rebuilt from the agents' spools, the coordinator was lost — metrics below are of "
+        "the records that are here.\n";
+  } else if (report.facts.interrupted_by_user) {
     out +=
         "WARNING: run was interrupted (SIGTERM/SIGINT) — metrics below are best-effort partial "
         "data.\n";

@@ -142,6 +142,10 @@ struct RunFacts {
   std::vector<PhaseFacts> phases;  // index = Record::phase
   std::vector<AgentFacts> agents;
   std::vector<std::string> budget;  // sentences: what the load took of the hosts
+  // Not empty: the coordinator was lost and this comes from the agents' spools (rebuild.h).
+  // Sentences on what is known. PhaseFacts::issued is then the highest recorded seq + 1, of which
+  // nobody knows whether all were issued.
+  std::vector<std::string> rebuilt;
 };
 
 // One prompt as it was sent. kNone: nothing is known of it.

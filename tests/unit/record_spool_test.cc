@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/record/spool.h"
+#include "common/wire/spool_file.h"
 
 namespace tutti::record {
 namespace {
@@ -37,9 +38,14 @@ class SpoolTest : public testing::Test {
   std::vector<std::uint64_t> read() {
     std::vector<std::uint64_t> numbers;
     texts_.clear();
-    auto scan = read_spool(directory_, [&](const SpooledBatch& batch) {
+    notes_.clear();
+    auto scan = wire::read_spool(directory_, [&](const wire::SpoolFrame& batch) {
       EXPECT_EQ(batch.run, kRun);
       EXPECT_EQ(batch.agent, 7U);
+      if (batch.number == wire::kSpoolNote) {
+        notes_.emplace_back(batch.bytes);
+        return;
+      }
       numbers.push_back(batch.number);
       texts_.emplace_back(batch.bytes);
     });
@@ -65,7 +71,8 @@ class SpoolTest : public testing::Test {
 
   fs::path directory_;
   std::vector<std::string> texts_;
-  SpoolScan scan_;
+  std::vector<std::string> notes_;
+  wire::SpoolScan scan_;
 };
 
 TEST_F(SpoolTest, ReadsBackWhatWasAppended) {
@@ -80,7 +87,7 @@ TEST_F(SpoolTest, ReadsBackWhatWasAppended) {
   EXPECT_EQ(scan_.bytes, 3 + binary.size());
 }
 
-TEST_F(SpoolTest, ForgetFreesOnlySegmentsThatAreStoredWhole) {
+TEST_F(SpoolTest, WhatIsStoredElsewhereStaysUntilTheReleaseAndThenGoesBySegments) {
   Spool spool = make({1 << 20, 100});
   for (std::uint64_t batch = 1; batch <= 6; ++batch) {
     ASSERT_TRUE(spool.append(batch, std::string(60, 'x')));  // 116 bytes a frame: one per segment
@@ -88,6 +95,8 @@ TEST_F(SpoolTest, ForgetFreesOnlySegmentsThatAreStoredWhole) {
   EXPECT_EQ(spool.segments(), 6U);
   const std::uint64_t full = spool.bytes_on_disk();
   spool.forget(4);
+  EXPECT_THAT(read(), ElementsAre(1, 2, 3, 4, 5, 6));
+  spool.release();
   EXPECT_THAT(read(), ElementsAre(5, 6));
   EXPECT_EQ(spool.bytes_on_disk(), full / 3);
   spool.forget(6);
@@ -103,7 +112,39 @@ TEST_F(SpoolTest, ABatchWhoseSegmentIsHalfStoredStays) {
   ASSERT_TRUE(spool.append(1, "one"));
   ASSERT_TRUE(spool.append(2, "two"));
   spool.forget(1);
+  spool.release();
   EXPECT_THAT(read(), ElementsAre(1, 2));
+}
+
+TEST_F(SpoolTest, EverySegmentBeginsWithAllNotesSoFar) {
+  Spool spool = make({1 << 20, 200});
+  ASSERT_TRUE(spool.note("who"));
+  EXPECT_TRUE(read().empty());
+  EXPECT_THAT(notes_, ElementsAre("who"));
+  ASSERT_TRUE(spool.append(1, std::string(150, 'x')));
+  ASSERT_TRUE(spool.note("what"));
+  ASSERT_TRUE(spool.append(2, std::string(150, 'x')));
+  EXPECT_EQ(spool.segments(), 2U);
+  EXPECT_THAT(read(), ElementsAre(1, 2));
+  EXPECT_THAT(notes_, ElementsAre("who", "what", "who", "what"));
+  spool.forget(2);
+  spool.release();
+  EXPECT_TRUE(fs::is_empty(directory_));
+  ASSERT_TRUE(spool.note("nobody asks any more"));
+  EXPECT_TRUE(fs::is_empty(directory_));
+}
+
+TEST_F(SpoolTest, RoomIsMadeFromWhatIsStoredElsewhereAndOnlyFromThat) {
+  Spool spool = make({400, 100});
+  for (std::uint64_t batch = 1; batch <= 2; ++batch) {
+    ASSERT_TRUE(spool.append(batch, std::string(100, 'x')));
+  }
+  spool.forget(1);
+  ASSERT_TRUE(spool.append(3, std::string(100, 'x')));
+  EXPECT_EQ(spool.given_up_to(), 1U);
+  EXPECT_THAT(read(), ElementsAre(2, 3));
+  EXPECT_FALSE(spool.append(4, std::string(100, 'x')));
+  EXPECT_THAT(read(), ElementsAre(2, 3)) << "nobody else has these";
 }
 
 TEST_F(SpoolTest, DiskLimitIsAClearErrorAndFreedByForget) {
@@ -161,7 +202,7 @@ TEST_F(SpoolTest, AnyChangedByteLosesOneBatchAndTheNextIsFound) {
 }
 
 TEST_F(SpoolTest, UnreadablePlacesAreErrors) {
-  EXPECT_FALSE(read_spool(directory_ / "missing.spool", [](const SpooledBatch&) {}));
+  EXPECT_FALSE(wire::read_spool(directory_ / "missing.spool", [](const wire::SpoolFrame&) {}));
   EXPECT_FALSE(Spool::create("/proc/no-such-place", kRun, 1));
   const fs::path file = directory_ / "file";
   spill(file, "x");
