@@ -70,7 +70,10 @@ function(tutti_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
-  if(TUTTI_SANITIZE STREQUAL "thread")
+  if(TUTTI_SANITIZE STREQUAL "address")
+    set_property(TEST ${name} APPEND PROPERTY
+      ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
+  elseif(TUTTI_SANITIZE STREQUAL "thread")
     set_property(TEST ${name} APPEND PROPERTY
       ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
   endif()

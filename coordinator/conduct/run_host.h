@@ -51,7 +51,7 @@ struct HostSettings {
   bool insecure = false;
   bool show_progress = true;
   std::vector<ProgressSeen>* progress_log = nullptr;  // appended to when given; outlives the run
-  std::optional<std::string> rendezvous;  // file that tells agents where `listen` is
+  std::optional<std::string> rendezvous;              // file that tells agents where `listen` is
   PhaseWatch watch;
 };
 
