@@ -155,7 +155,6 @@ class AgentMachine {
   std::string leave_reason_;
   bool goodbye_said_ = false;
   base::Instant leave_by_ = base::kFarFuture;  // then abort, then go
-  bool leave_aborted_ = false;
 };
 
 }  // namespace tutti::session
