@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "agent/target/record_start.h"
+
 namespace tutti::target {
 namespace {
 
@@ -28,22 +30,7 @@ DirectCall::DirectCall(const DirectShared& shared)
     : shared_(shared), reply_(shared.config->target->api) {}
 
 void DirectCall::begin(const Query& query, base::Instant now) {
-  record_->seq = query.command.seq;
-  record_->sample = query.command.sample;
-  record_->phase = query.phase;
-  record_->worker = shared_.config->worker;
-  record_->frontend = query.frontend;
-  record_->due_at = query.due_at;
-  record_->issued_at = query.issued_at;
-  record_->sent_at = {};
-  record_->first_byte_at = {};
-  record_->done_at = {};
-  record_->connection_reused = false;
-  record_->resent = false;
-  record_->dns_us = 0;
-  record_->connect_us = 0;
-  record_->tls_us = 0;
-  record_->bytes_down = 0;
+  begin_record(*record_, query, shared_.config->worker);
   started_at_ = now;
   last_stamp_ = {};
   sent_bytes_ = 0;

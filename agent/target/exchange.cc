@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstring>
 
+#include "agent/target/record_start.h"
 #include "common/base/check.h"
 
 namespace tutti::target {
@@ -252,22 +253,7 @@ void Exchange::set_body(const Query& query) {
 }
 
 void Exchange::begin(const Query& query, base::Instant now) {
-  record_->seq = query.command.seq;
-  record_->sample = query.command.sample;
-  record_->phase = query.phase;
-  record_->worker = shared_.config->worker;
-  record_->frontend = query.frontend;
-  record_->due_at = query.due_at;
-  record_->issued_at = query.issued_at;
-  record_->sent_at = {};
-  record_->first_byte_at = {};
-  record_->done_at = {};
-  record_->connection_reused = false;
-  record_->resent = false;
-  record_->dns_us = 0;
-  record_->connect_us = 0;
-  record_->tls_us = 0;
-  record_->bytes_down = 0;
+  begin_record(*record_, query, shared_.config->worker);
   started_at_ = now;
   resolve_began_at_ = {};
   http_status_ = 0;

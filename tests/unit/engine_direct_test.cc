@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "agent/target/transport.h"
+#include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
 #include "tests/unit/engine_rig.h"
 
@@ -135,20 +136,6 @@ TEST(EngineDirect, AConnectionWhoseEndCameWithTheAnswerIsNotUsedAgain) {
   rig.engine().stop();
 }
 
-// Our sockets that are connected to `port`.
-std::vector<int> sockets_to(std::uint16_t port) {
-  std::vector<int> found;
-  for (int fd = 0; fd < 1024; ++fd) {
-    sockaddr_in peer{};
-    socklen_t length = sizeof peer;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
-        peer.sin_family == AF_INET && ntohs(peer.sin_port) == port) {
-      found.push_back(fd);
-    }
-  }
-  return found;
-}
-
 TEST(EngineDirect, AQueryOfWhichNotOneByteWasTakenIsSentAgainOnceOnAFreshConnection) {
   std::vector<sys::Fd> held;  // no FIN: the kept connection looks alive
   const RawPeer peer([&held](int fd, std::size_t) {
@@ -161,7 +148,7 @@ TEST(EngineDirect, AQueryOfWhichNotOneByteWasTakenIsSentAgainOnceOnAFreshConnect
   rig.arm(base::Pacing::kClosedLoop, 1);
   rig.issue(1);
   ASSERT_TRUE(rig.pump_records(1));
-  const std::vector<int> ours = sockets_to(peer.port());
+  const std::vector<int> ours = support::sockets_to(peer.port());
   ASSERT_EQ(ours.size(), 1U);
   shutdown(ours[0], SHUT_WR);  // from now on it takes nothing
   const Instant before = rig.clock.mono();

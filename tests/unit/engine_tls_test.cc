@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "agent/target/transport.h"
+#include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
 #include "tests/unit/engine_rig.h"
 
@@ -161,20 +162,6 @@ TEST(EngineDirectTls, AnIdleConnectionThatSpeaksIsNotUsed) {
   EXPECT_EQ(server.connections(), 2U);
 }
 
-// Our sockets that are connected to `port`.
-std::vector<int> sockets_to(std::uint16_t port) {
-  std::vector<int> found;
-  for (int fd = 0; fd < 1024; ++fd) {
-    sockaddr_in peer{};
-    socklen_t length = sizeof peer;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
-        peer.sin_family == AF_INET && ntohs(peer.sin_port) == port) {
-      found.push_back(fd);
-    }
-  }
-  return found;
-}
-
 TEST(EngineDirectTls, AQueryOfWhichNotOneByteWasTakenIsSentAgainOnce) {
   ScriptedServer server(streams({"a"}), true);
   EngineRig rig({server.url()});
@@ -182,7 +169,7 @@ TEST(EngineDirectTls, AQueryOfWhichNotOneByteWasTakenIsSentAgainOnce) {
   rig.arm(base::Pacing::kClosedLoop, 1);
   rig.issue(1);
   ASSERT_TRUE(rig.pump_records(1));
-  for (const int fd : sockets_to(server.port())) {
+  for (const int fd : support::sockets_to(server.port())) {
     sockaddr_in own{};
     socklen_t length = sizeof own;
     getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length);
