@@ -39,6 +39,12 @@ Id fresh_id() {
   return {words[0] | 1U, words[1]};
 }
 
+std::string draft_path(const std::string& path) {
+  std::string out = path + ".";
+  append_hex(out, fresh_id().low);
+  return out + ".draft";
+}
+
 std::string query_id(const Id& run, std::uint32_t phase, std::uint64_t seq) {
   // The low half is a bijection of seq for a fixed run and phase: collisions are impossible there.
   const std::uint64_t high = mix(run.high ^ mix(phase + 0x632BE59BD9B4E019ULL));

@@ -24,6 +24,10 @@ struct Id {
 // From the operating system's entropy; call at the rim only (mains, hosts).
 Id fresh_id();
 
+// A name beside `path` for a file that is renamed to it when whole. Drawn at random: on a folder
+// several hosts or containers share, process ids repeat. Call at the rim only.
+std::string draft_path(const std::string& path);
+
 // The query id of event files: 32 hex digits, a bijective mix of (run, phase, seq), so that equal
 // runs differ and no two queries of a run collide.
 std::string query_id(const Id& run, std::uint32_t phase, std::uint64_t seq);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/base/id.h"
 #include "common/data/request_body.h"
 
 namespace tutti::data {
@@ -174,12 +175,8 @@ BodySetWriter::~BodySetWriter() = default;
 base::Result<BodySetWriter> BodySetWriter::create(const std::string& path) {
   auto out = std::make_unique<Out>();
   out->path = path;
-  out->draft_path = fmt::format("{}.draft.{}", path, ::getpid());
+  out->draft_path = base::draft_path(path);
   out->file = std::fopen(out->draft_path.c_str(), "wbx");
-  if (out->file == nullptr && errno == EEXIST) {  // of a dead process that had our number
-    static_cast<void>(::unlink(out->draft_path.c_str()));
-    out->file = std::fopen(out->draft_path.c_str(), "wbx");
-  }
   if (out->file == nullptr) {
     return out->failed();
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/id.h"
 
 namespace tutti::data {
 namespace {
@@ -85,9 +86,9 @@ base::Status BodyCache::begin(const std::string& hash, std::uint64_t bytes) {
   hash_ = hash;
   bytes_ = bytes;
   received_ = 0;
-  // The pid keeps agents of one host apart that receive the same set at the same time.
-  partial_path_ = fmt::format("{}.{}.part", path_of(hash), getpid());
-  fd_ = open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  // Agents of one host, or of several over a shared folder, may receive the same set at once.
+  partial_path_ = base::draft_path(path_of(hash));
+  fd_ = open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0) {
     return disk_error(partial_path_, "cannot be made");
   }

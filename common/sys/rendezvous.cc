@@ -17,6 +17,7 @@
 #include <fstream>
 #include <memory>
 
+#include "common/base/id.h"
 #include "common/sys/fd.h"
 
 namespace tutti::sys {
@@ -143,12 +144,12 @@ std::vector<std::string> reachable_endpoints(std::string_view endpoint) {
 }
 
 base::Status publish_endpoints(const std::string& path, const std::vector<std::string>& endpoints) {
-  const std::string temporary = fmt::format("{}.{}.new", path, getpid());
+  const std::string temporary = base::draft_path(path);
   std::string text;
   for (const std::string& endpoint : endpoints) {
     text += endpoint + "\n";
   }
-  const Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const bool written = fd.is_open() &&
                        write(fd.get(), text.data(), text.size()) == std::ssize(text) &&
                        fsync(fd.get()) == 0 && rename(temporary.c_str(), path.c_str()) == 0;

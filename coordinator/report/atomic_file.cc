@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/id.h"
+
 namespace tutti::report {
 namespace {
 
@@ -67,8 +69,8 @@ base::Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (made) {
     return tl::unexpected<base::Error>(cannot(path, made.value()));
   }
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const std::string temporary = base::draft_path(path);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) {
     return tl::unexpected<base::Error>(cannot(path, errno));
   }

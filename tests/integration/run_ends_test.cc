@@ -98,7 +98,7 @@ void expect_readable_partial_folder(const std::string& folder, std::size_t missi
   EXPECT_EQ(bad, 0U);
   EXPECT_EQ(issued_events, issued - missing);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
+    EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".draft")));
   }
 }
 

@@ -34,6 +34,17 @@ TEST(FreshId, IsSetAndDoesNotRepeat) {
   }
 }
 
+TEST(DraftPath, LiesBesideTheFileAndIsNeverTheSame) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string draft = draft_path("/some/folder/file");
+    EXPECT_EQ(draft.rfind("/some/folder/file.", 0), 0U) << draft;
+    EXPECT_EQ(draft.find('/', 14), std::string::npos) << draft;
+    seen.insert(draft);
+  }
+  EXPECT_EQ(seen.size(), 1000U);
+}
+
 TEST(QueryId, IsThirtyTwoLowerCaseHexDigitsAndAFunctionOfItsInputs) {
   const Id run{7, 8};
   const std::string id = query_id(run, 1, 42);

@@ -63,6 +63,26 @@ TEST_F(BodyTransfer, SlicesMakeTheSameSetAndTheNextRunFindsIt) {
   EXPECT_EQ(cached_files(), 1U);
 }
 
+// Two agents on hosts that share their home folder, and in containers also their process id.
+TEST_F(BodyTransfer, TwoReceiversOfOneSetInOneFolderDoNotMeet) {
+  BodyCache one(folder_ / "cache");
+  BodyCache two(folder_ / "cache");
+  ASSERT_TRUE(one.begin(info_.hash, info_.file_bytes));
+  ASSERT_TRUE(two.begin(info_.hash, info_.file_bytes));
+  for (std::size_t at = 0; at < set_.file().size(); at += kSliceBytes) {
+    const std::string slice = compress_slice(set_.file().substr(at, kSliceBytes));
+    ASSERT_TRUE(one.add(at, slice));
+    ASSERT_TRUE(two.add(at, slice));
+  }
+  const auto first = one.finish();
+  ASSERT_TRUE(first) << first.error().message;
+  const auto second = two.finish();
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(first->file(), set_.file()) << "the first set stays readable under the second's rename";
+  EXPECT_EQ(second->file(), set_.file());
+  EXPECT_EQ(cached_files(), 1U);
+}
+
 TEST_F(BodyTransfer, DisorderExcessAndShortnessAreRefused) {
   BodyCache cache(folder_ / "cache");
   ASSERT_TRUE(cache.begin(info_.hash, info_.file_bytes));

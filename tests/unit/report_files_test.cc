@@ -56,6 +56,20 @@ TEST(AtomicFile, WithoutCommitTheOldOneStaysAndNothingElse) {
   EXPECT_EQ(files_in(folder.path()), 1U);
 }
 
+TEST(AtomicFile, TwoWritersOfOneFileDoNotMeetAndTheLastOneStands) {
+  TempFolder folder;
+  const std::string path = folder / "file";
+  auto one = AtomicFile::create(path);
+  auto two = AtomicFile::create(path);
+  ASSERT_TRUE(one && two);
+  one->append("one");
+  two->append("two");
+  ASSERT_TRUE(one->commit());
+  ASSERT_TRUE(two->commit());
+  EXPECT_EQ(read_file(path), "two");
+  EXPECT_EQ(files_in(folder.path()), 1U);
+}
+
 TEST(AtomicFile, AFailureNamesTheFileAndLeavesNoRest) {
   TempFolder folder;
   std::filesystem::create_directories(folder / "file/in the way");
