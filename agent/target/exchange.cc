@@ -264,7 +264,7 @@ void Exchange::begin(const Query& query, base::Instant now) {
   error_text_[0] = '\0';
   content_type_.clear();
   if (url_of_ != query.frontend) {
-    curl_easy_setopt(easy_, CURLOPT_URL, shared_.config->frontends[query.frontend].url.c_str());
+    curl_easy_setopt(easy_, CURLOPT_CURLU, shared_.urls[query.frontend]);
     url_of_ = query.frontend;
   }
   set_body(query);

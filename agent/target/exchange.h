@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/target/chain.h"
 #include "agent/target/curl_end.h"
@@ -43,6 +44,7 @@ struct ExchangeShared {
   SocketSource* sockets = nullptr;
   CURLSH* share = nullptr;              // DNS answers and TLS sessions of this worker
   const curl_slist* headers = nullptr;  // in wire order; without the affinity header
+  std::vector<CURLU*> urls;             // by frontend: parsed once, and not for every request
   std::string ca_file;                  // $SSL_CERT_FILE, empty: the system's
 };
 

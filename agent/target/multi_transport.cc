@@ -65,6 +65,12 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
   shared_.share = make_share();
   shared_.headers = headers_;
   shared_.ca_file = ca_file != nullptr ? ca_file : "";
+  for (const Frontend& frontend : config_.frontends) {
+    CURLU* url = curl_url();
+    TUTTI_CHECK(url != nullptr &&
+                curl_url_set(url, CURLUPART_URL, frontend.url.c_str(), 0) == CURLUE_OK);
+    shared_.urls.push_back(url);
+  }
   free_slots_.reserve(capacity_);
   for (std::size_t slot = capacity_; slot-- > 0;) {
     free_slots_.push_back(static_cast<std::uint32_t>(slot));
@@ -88,6 +94,9 @@ MultiTransport::~MultiTransport() {
     curl_multi_cleanup(shard.multi);
   }
   curl_multi_cleanup(probe_shard_.multi);
+  for (CURLU* url : shared_.urls) {
+    curl_url_cleanup(url);
+  }
   curl_share_cleanup(shared_.share);
   curl_slist_free_all(headers_);
 }
