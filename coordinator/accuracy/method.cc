@@ -86,7 +86,7 @@ class Chooser {
  private:
   void problem(std::size_t i, const char* field, std::string value, std::string remedy) {
     problems_.push_back({"", fmt::format("datasets.{}.{}", i, field), std::move(value),
-                         fmt::format("(data set '{}') {}", config_.datasets[i].name, remedy)});
+                         fmt::format("{} (data set '{}')", remedy, config_.datasets[i].name)});
   }
 
   void take(std::size_t i, const spec::DatasetSpec& dataset) {

@@ -86,8 +86,8 @@ base::Status write_run_folder(const Report& report, const ledger::Ledger& ledger
   if (report.has_performance_phase()) {
     note(
         write_atomically(folder + "/performance/result_summary.json", result_summary_json(report)));
-    note(write_atomically(folder + "/performance/client_health.csv", client_health_csv(report)));
   }
+  note(write_atomically(folder + "/performance/client_health.csv", client_health_csv(report)));
   if (!report.accuracy.empty()) {
     note(write_atomically(folder + "/accuracy/accuracy_results.json",
                           accuracy::results_json(report.accuracy)));
