@@ -70,6 +70,12 @@ base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::
   if (wanted.samples) {
     request.samples = static_cast<std::uint64_t>(*wanted.samples);
   }
+  if (request.path.empty()) {
+    return base::fail(ExitCode::kInput,
+                      fmt::format("data set '{}' has no path; predefined data sets are not "
+                                  "generated here: prepare a JSONL file and name it in path",
+                                  wanted.name));
+  }
   if (!std::filesystem::exists(request.path)) {
     return base::fail(ExitCode::kInput, fmt::format("Dataset file not found: {}", request.path));
   }
