@@ -78,6 +78,9 @@ accuracy::Entries score_run(const conduct::RunInput& input, const conduct::RunOu
   for (const conduct::AccuracyInput& wanted : input.accuracy) {
     out.push_back(score_dataset(wanted, outcome));
     base::log_info("accuracy", accuracy::score_line(out.back()));
+    if (const std::string& note = out.back().note; !note.empty()) {
+      base::log_warning("accuracy", fmt::format("{}: {}", wanted.name, note));
+    }
   }
   return out;
 }
