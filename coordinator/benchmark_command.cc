@@ -23,6 +23,7 @@
 #include "coordinator/report/report.h"
 #include "coordinator/report/run_folder.h"
 #include "coordinator/run_setup.h"
+#include "coordinator/scoring.h"
 
 namespace tutti {
 namespace {
@@ -68,8 +69,16 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
                               ", not the MLPerf reference client: this run is a rehearsal");
   base::log_info("benchmark",
                  fmt::format("Streaming: {}", streaming ? "enabled (on)" : "disabled (off)"));
-  base::log_info("benchmark", fmt::format("Data set: {} rows from {}", input.dataset.rows.size(),
-                                          input.dataset.path));
+  const auto say_dataset = [](const char* what, const data::Dataset& dataset) {
+    base::log_info("benchmark",
+                   fmt::format("{}: {} rows from {}", what, dataset.rows.size(), dataset.path));
+  };
+  if (!input.dataset.rows.empty()) {
+    say_dataset("Data set", input.dataset);
+  }
+  for (const auto& each : input.accuracy) {
+    say_dataset("Accuracy data set", each.dataset);
+  }
   for (const auto& note : input.notes) {
     base::log_info("benchmark", note);
   }
@@ -90,6 +99,7 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
   if (!made) {
     return fail_with(made.error());
   }
+  made->accuracy = score_run(input, outcome);
   const SentPrompts prompts(input);
   const auto status = report::write_run_folder(*made, outcome.ledger, prompts, settings.folder);
   if (window) {
@@ -125,9 +135,14 @@ base::Status adopt_pool(spec::Config& config) {
 }
 
 ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
-  if (const auto refused = spec::refused_in_mode(order.config, order.mode); !refused.empty()) {
-    base::log_error("benchmark", "not supported in this version:\n" + spec::to_text(refused));
+  if (const auto scored = accuracy::choose_methods(order.config, order.mode); !scored) {
+    base::log_error("benchmark", "Accuracy cannot be scored:\n" + spec::to_text(scored.error()));
     return ExitCode::kInput;
+  }
+  if (order.mode == spec::RunMode::kAcc) {
+    for (const auto& sentence : conduct::force_single_stream(order.config)) {
+      base::log_info("benchmark", sentence);
+    }
   }
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;

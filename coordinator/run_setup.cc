@@ -135,6 +135,7 @@ std::string note_of(const spec::Config& config, const conduct::RunInput& input,
     it.name = phase.name;
     it.kind = phase.spec.kind;
     it.pacing = phase.spec.pacing;
+    it.first_row = phase.spec.first_row;
     facts.phases.push_back(std::move(it));
   }
   facts.agents.resize(settings.plan.agents_expected);
@@ -257,15 +258,15 @@ void SentPrompts::prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex s
   out.kind = report::Prompt::Kind::kNone;
   out.value.clear();
   out.tools.clear();
-  if (sample >= input_.dataset.rows.size()) {
+  const data::Row* const row = input_.row(sample);
+  if (row == nullptr) {
     return;
   }
-  const data::Row& row = input_.dataset.rows[sample];
-  data::Prompt prompt = data::prompt_of(row);
+  data::Prompt prompt = data::prompt_of(*row);
   if (prompt.kind == data::PromptKind::kMessages) {
     out.kind = report::Prompt::Kind::kMessages;
     out.value = std::move(prompt.text);
-    if (const auto* tools = row.cells.find("tools"); tools != nullptr && !tools->is_null()) {
+    if (const auto* tools = row->cells.find("tools"); tools != nullptr && !tools->is_null()) {
       out.tools = tools->to_json();
     }
   } else if (prompt.kind == data::PromptKind::kText) {

@@ -164,8 +164,8 @@ ExitCode eval_command(const Words& words) {
   static_cast<void>(words);
   base::log_error(
       "eval",
-      "Accuracy evaluation is not yet implemented. Score the events.jsonl of a run with "
-      "the reference's scorers.");
+      "Accuracy evaluation is not yet implemented. As a command, that is: `tutti benchmark "
+      "from-config -c FILE --mode acc` asks and scores accuracy data sets.");
   return ExitCode::kUsage;
 }
 

@@ -178,7 +178,9 @@ ExitCode fail_with(const base::Error& error) {
 // A finished report is not overwritten by a job that Slurm has put back and started again.
 base::Status check_restart(const std::string& report_dir) {
   const auto count = spec::process_environment("SLURM_RESTART_COUNT");
-  if (count && *count != "0" && fs::exists(report_dir + "/performance/result_summary.json")) {
+  if (count && *count != "0" &&
+      (fs::exists(report_dir + "/performance/result_summary.json") ||
+       fs::exists(report_dir + "/accuracy/accuracy_results.json"))) {
     return base::fail(ExitCode::kSetup,
                       fmt::format("this job was restarted (SLURM_RESTART_COUNT={}) and {} holds a "
                                   "finished report: move it away, or submit with --no-requeue",

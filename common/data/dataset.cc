@@ -1,7 +1,10 @@
 #include "common/data/dataset.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <unordered_set>
 
@@ -154,6 +157,11 @@ class Loader {
 
   bool take_row(JsonValue&& row, std::size_t line) {
     std::vector<JsonValue::Member> cells;
+    if (request_.truth_column) {
+      const JsonValue* const truth = row.find(*request_.truth_column);
+      made_.truths.push_back(truth == nullptr ? JsonValue() : *truth);
+      bytes_ += weight(made_.truths.back());
+    }
     for (auto& member : row.members()) {
       if (seen_.insert(member.first).second) {
         columns_.push_back(member.first);
@@ -188,6 +196,15 @@ class Loader {
       return;
     }
     made_.notes = std::move(plan.notes);
+    if (request_.truth_column && seen_.count(*request_.truth_column) == 0) {
+      problems_.add(
+          {request_.path, "accuracy_config.ground_truth", *request_.truth_column,
+           fmt::format("no such column; the file has: {}",
+                       fmt::join(columns_.begin(),
+                                 columns_.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                        columns_.size(), kColumnsShownMax)),
+                                 ", "))});
+    }
     for (std::size_t i = 0; i < made_.rows.size(); ++i) {
       finish_row(i, plan);
     }
@@ -222,6 +239,7 @@ class Loader {
   }
 
   static constexpr std::size_t kColumnsMax = 4096;
+  static constexpr std::size_t kColumnsShownMax = 30;
 
   const DatasetRequest& request_;
   FileFormat format_ = FileFormat::kJsonl;

@@ -31,6 +31,8 @@ struct DatasetRequest {
   // Only the first N rows are read, checked and used; a shorter file gives what it has.
   std::optional<std::uint64_t> samples;
   base::ApiType api = base::ApiType::kOpenAiChat;
+  // Column of right answers, by its name in the file (before `parser`); read into Dataset::truths.
+  std::optional<std::string> truth_column;
 };
 
 struct Row {
@@ -42,8 +44,9 @@ struct Dataset {
   std::string path;
   std::string format;  // ".jsonl", ".json" or ".csv"
   std::vector<Row> rows;
-  std::vector<std::string> notes;  // choices worth a log line: "prompt ← text_input"
-  bool ended_by_samples = false;   // the file may have more rows than were taken
+  std::vector<text::JsonValue> truths;  // as in the file, one for each row; only when asked for
+  std::vector<std::string> notes;       // choices worth a log line: "prompt ← text_input"
+  bool ended_by_samples = false;        // the file may have more rows than were taken
 
   // "file:12" (JSONL, CSV) or "file: row 11" (JSON).
   std::string where(std::size_t row) const;

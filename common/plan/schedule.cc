@@ -34,6 +34,9 @@ base::Problems check(const PhaseSpec& spec) {
   if (spec.dataset_rows == 0) {
     refuse("dataset_rows", "0", "the data set must have at least one row");
   }
+  if (spec.first_row > UINT32_MAX - spec.dataset_rows) {
+    refuse("first_row", fmt::format("{}", spec.first_row), "the data sets have too many rows");
+  }
   if (spec.order == OrderKind::kSingle && spec.single_row >= spec.dataset_rows) {
     refuse("single_row", fmt::format("{}", spec.single_row), "must be a row of the data set");
   }
@@ -62,7 +65,7 @@ std::optional<base::IssueCommand> Schedule::next() {
   }
   base::IssueCommand command;
   command.seq = drawn_++;
-  command.sample = order_.next();
+  command.sample = spec_.first_row + order_.next();
   if (arrivals_) {
     arrivals_->next_gap_ns();
     command.due_offset = arrivals_->due_offset();

@@ -27,6 +27,8 @@ struct PhaseSpec {
   OrderKind order = OrderKind::kWithoutReplacement;
   std::uint64_t order_seed = 0;
   base::SampleIndex single_row = 0;  // kSingle only, < dataset_rows
+  // Where the data set's row 0 is among the run's bodies: added to every sample that is given out.
+  base::SampleIndex first_row = 0;
 
   // Timed pacing only.
   double target_qps = 0;  // > 0, finite

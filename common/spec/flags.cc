@@ -78,11 +78,17 @@ void put_datasets(Tree& document, const std::vector<std::string>& datasets) {
 
 void warn_of_unissued(const Order& order, base::Problems& warnings) {
   for (std::size_t i = 0; i < order.config.datasets.size(); ++i) {
-    if (order.config.datasets[i].type == DatasetType::kAccuracy) {
-      warnings.push_back({{},
-                          fmt::format("datasets.{}", i),
-                          order.config.datasets[i].name,
-                          "is an accuracy data set and is not issued in perf mode"});
+    const DatasetSpec& dataset = order.config.datasets[i];
+    const char* why = nullptr;
+    if (dataset.type == DatasetType::kAccuracy && order.mode == RunMode::kPerf) {
+      why = "is an accuracy data set and is not issued in perf mode";
+    } else if (dataset.type == DatasetType::kPerformance && order.mode == RunMode::kAcc) {
+      why = "is a performance data set and is neither read nor issued in acc mode";
+    } else if (dataset.type == DatasetType::kPerformance && dataset.accuracy_config.present) {
+      why = "has an accuracy_config, but replies of the performance phase are not scored";
+    }
+    if (why != nullptr) {
+      warnings.push_back({{}, fmt::format("datasets.{}", i), dataset.name, why});
     }
   }
 }
@@ -132,9 +138,6 @@ Ordering order_from_flags(TestType type, const std::vector<std::string>& args) {
   apply_rules(document, order.config, findings);
   name_missing_flags(parsed.command, findings);
   order.mode = mode.value_or(default_mode(order.config));
-  if (findings.problems.empty()) {
-    findings.problems = refused_in_mode(order.config, order.mode);
-  }
   if (!findings.problems.empty()) {
     const bool only_datasets =
         std::all_of(findings.problems.begin(), findings.problems.end(),
@@ -165,11 +168,6 @@ Ordering order_from_config(const std::vector<std::string>& args, const Environme
   order.config = std::move(reading->config);
   order.mode = mode.value_or(default_mode(order.config));
   order.warnings = std::move(reading->warnings);
-  findings.problems = refused_in_mode(order.config, order.mode);
-  if (!findings.problems.empty()) {
-    findings.warnings = std::move(order.warnings);
-    return rejected(base::ExitCode::kInput, std::move(findings));
-  }
   warn_of_unissued(order, order.warnings);
   return order;
 }

@@ -141,8 +141,9 @@ std::string inert_help() {
 
 constexpr std::string_view kModeHelp =
     "  --mode perf|acc|both\n"
-    "        What to run. acc and both need accuracy scoring, which is not supported yet.\n"
-    "        [default perf; both for a submission]\n"
+    "        What to run: the performance data set, the accuracy data sets (one query at a time;\n"
+    "        docs/accuracy.md says what is scored), or both. [default perf; both for a "
+    "submission]\n"
     "  --accuracy-only\n"
     "        The same as --mode acc.\n";
 

@@ -126,29 +126,6 @@ Reading read_config_file(const std::string& path, const Environment& environment
   return read_config_text(content, path, environment, overlay);
 }
 
-base::Problems refused_in_mode(const Config& config, RunMode mode) {
-  base::Problems problems;
-  if (mode == RunMode::kPerf) {
-    return problems;
-  }
-  for (std::size_t i = 0; i < config.datasets.size(); ++i) {
-    if (config.datasets[i].type == DatasetType::kAccuracy ||
-        config.datasets[i].accuracy_config.present) {
-      problems.push_back({"--mode",
-                          fmt::format("datasets.{}", i),
-                          {},
-                          fmt::format("accuracy scoring ('{}') is not supported yet; run with "
-                                      "--mode perf",
-                                      config.datasets[i].name)});
-    }
-  }
-  if (problems.empty() && mode == RunMode::kAcc) {
-    problems.push_back(
-        {"--mode", "datasets", {}, "accuracy scoring is not supported yet; run with --mode perf"});
-  }
-  return problems;
-}
-
 RunMode default_mode(const Config& config) {
   return config.type == TestType::kSubmission ? RunMode::kBoth : RunMode::kPerf;
 }

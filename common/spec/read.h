@@ -43,11 +43,6 @@ Reading read_config_file(const std::string& path, const Environment& environment
 Reading read_config_text(std::string_view text, std::string_view file,
                          const Environment& environment, const Tree& overlay = {});
 
-// What tutti does not do yet in this mode and the config asks for (accuracy scoring, …): empty, or
-// a reason to refuse the run. A config that only *contains* accuracy data sets may still run in
-// perf mode.
-base::Problems refused_in_mode(const Config& config, RunMode mode);
-
 // The mode of a run whose command line names none.
 RunMode default_mode(const Config& config);
 

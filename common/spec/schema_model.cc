@@ -33,11 +33,11 @@ std::vector<Row> accuracy_rows() {
       field("ground_truth", &AccuracyConfig::ground_truth)
           .about("Column that holds the right answer; `ground_truth` when null."),
       field("extractor", &AccuracyConfig::extractor)
-          .about("How the answer is taken out of the reply."),
+          .about("How the answer is taken out of the reply (docs/accuracy.md)."),
       field("num_repeats", &AccuracyConfig::num_repeats)
           .about("How often every row is asked.")
           .at_least(1),
-      field("extras", &AccuracyConfig::extras).about("Arguments of the scorer, not checked here."),
+      field("extras", &AccuracyConfig::extras).about("Arguments of the scorer (docs/accuracy.md)."),
   };
 }
 

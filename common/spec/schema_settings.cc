@@ -181,8 +181,7 @@ std::vector<Row> timeouts_rows() {
       field("accuracy_drain_timeout_s", &Timeouts::accuracy_drain_timeout_s)
           .about("Wait for the last accuracy replies.")
           .above(0)
-          .flag("accuracy-drain-timeout")
-          .inert("there is no accuracy phase yet"),
+          .flag("accuracy-drain-timeout"),
       field("metrics_drain_timeout_s", &Timeouts::metrics_drain_timeout_s)
           .about("Wait for the reference's metrics service.")
           .above(0)

@@ -12,6 +12,7 @@
 #include "common/plan/salts.h"
 #include "common/spec/redact.h"
 #include "common/text/json_read.h"
+#include "coordinator/accuracy/tally.h"
 
 namespace tutti::conduct {
 namespace {
@@ -34,8 +35,13 @@ std::optional<base::Duration> seconds(const std::optional<double>& s) {
   return s ? std::optional(base::Duration::from_seconds(*s)) : std::nullopt;
 }
 
-base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Config& config) {
+// Null in accuracy-only runs.
+base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Order& order) {
+  const spec::Config& config = order.config;
   const spec::DatasetSpec* found = nullptr;
+  if (order.mode == spec::RunMode::kAcc) {
+    return found;
+  }
   for (const auto& dataset : config.datasets) {
     if (dataset.type != spec::DatasetType::kPerformance) {
       continue;
@@ -53,14 +59,22 @@ base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Config& c
   return found;
 }
 
-base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::ApiType api) {
+base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::ApiType api,
+                                         std::optional<std::string> truth_column = std::nullopt) {
   data::DatasetRequest request;
   request.path = wanted.path.value_or("");
   request.format = wanted.format.value_or("");
   request.parser = wanted.parser;
   request.api = api;
+  request.truth_column = std::move(truth_column);
   if (wanted.samples) {
     request.samples = static_cast<std::uint64_t>(*wanted.samples);
+  }
+  if (request.path.empty()) {
+    return base::fail(ExitCode::kInput,
+                      fmt::format("data set '{}' has no path; predefined data sets are not "
+                                  "generated here: prepare a JSONL file and name it in path",
+                                  wanted.name));
   }
   if (!std::filesystem::exists(request.path)) {
     return base::fail(ExitCode::kInput, fmt::format("Dataset file not found: {}", request.path));
@@ -170,7 +184,52 @@ base::Result<PhaseInput> performance_phase(const spec::Config& config, std::uint
   return phase;
 }
 
-base::Status add_phases(const spec::Config& config, RunInput& input) {
+// In accuracy-only runs one query at a time. Else as the performance phase, going on where it left
+// the gap generator.
+PhaseInput accuracy_phase(const spec::Config& config, const AccuracyInput& wanted,
+                          base::SampleIndex first_row, const PhaseInput* performance,
+                          std::uint64_t gaps_before) {
+  const auto rows = static_cast<std::uint32_t>(wanted.dataset.rows.size());
+  PhaseInput phase;
+  phase.name = wanted.name;
+  if (performance != nullptr) {
+    phase.spec = pattern_spec(config, rows);
+  } else {
+    phase.spec.pacing = base::Pacing::kClosedLoop;
+    phase.spec.concurrency = 1;
+    phase.spec.dataset_rows = rows;
+  }
+  phase.spec.kind = base::PhaseKind::kAccuracy;
+  phase.spec.total = base::Seq{rows} * wanted.repeats;
+  phase.spec.order = plan::OrderKind::kSequential;
+  phase.spec.first_row = first_row;
+  phase.spec.gap_seed = config.settings.runtime.scheduler_random_seed;
+  phase.spec.gaps_before = gaps_before;
+  phase.drain_timeout = seconds(config.settings.timeouts.accuracy_drain_timeout_s);
+  return phase;
+}
+
+void add_accuracy_phases(const spec::Config& config, RunInput& input) {
+  const PhaseInput* performance = nullptr;
+  std::optional<PhaseInput> copy;
+  std::uint64_t gaps = 0;
+  if (!input.phases.empty()) {
+    copy = input.phases.back();
+    performance = &*copy;
+    gaps = plan::gaps_drawn(copy->spec, copy->spec.total);
+  }
+  auto first_row = static_cast<base::SampleIndex>(input.dataset.rows.size());
+  for (AccuracyInput& wanted : input.accuracy) {
+    wanted.phase = static_cast<std::uint32_t>(input.phases.size());
+    PhaseInput phase = accuracy_phase(config, wanted, first_row, performance, gaps);
+    gaps += plan::gaps_drawn(phase.spec, phase.spec.total);
+    first_row += phase.spec.dataset_rows;
+    input.phases.push_back(std::move(phase));
+  }
+}
+
+// Warm-up and performance.
+base::Status add_measured_phases(const spec::Config& config, RunInput& input) {
   const auto rows = static_cast<std::uint32_t>(input.dataset.rows.size());
   if (config.settings.warmup.enabled) {
     if (config.settings.warmup.salt) {
@@ -192,6 +251,16 @@ base::Status add_phases(const spec::Config& config, RunInput& input) {
     return tl::unexpected(phase.error());
   }
   input.phases.push_back(std::move(*phase));
+  return {};
+}
+
+base::Status add_phases(const spec::Order& order, RunInput& input) {
+  if (order.mode != spec::RunMode::kAcc) {
+    if (auto status = add_measured_phases(order.config, input); !status) {
+      return status;
+    }
+  }
+  add_accuracy_phases(order.config, input);
   for (const auto& each : input.phases) {
     if (const auto problems = plan::check(each.spec); !problems.empty()) {
       return base::fail(ExitCode::kInput, fmt::format("the {} phase cannot be scheduled:\n{}",
@@ -247,40 +316,159 @@ wire::TargetSpec target_of(const spec::Config& config) {
   return target;
 }
 
-base::Result<data::BodySet> write_bodies(const data::Dataset& dataset,
-                                         const data::BodyParams& params, const std::string& path) {
-  auto writer = data::BodySetWriter::create(path);
-  if (!writer) {
-    return tl::unexpected(writer.error());
-  }
+namespace {
+
+base::Status add_bodies(const data::Dataset& dataset, const data::BodyParams& params,
+                        data::BodySetWriter& writer) {
   data::RenderedBody body;
   for (std::size_t i = 0; i < dataset.rows.size(); ++i) {
     data::render_body(dataset.rows[i], params, body);
-    if (auto status = writer->add(body.bytes, body.splice); !status) {
+    if (auto status = writer.add(body.bytes, body.splice); !status) {
       return base::fail(status.error().code,
                         fmt::format("{}: {}", dataset.where(i), status.error().message));
     }
   }
-  const auto info = writer->finish();
+  return {};
+}
+
+base::Result<data::BodySet> finished(data::BodySetWriter& writer, const std::string& path) {
+  const auto info = writer.finish();
   if (!info) {
     return tl::unexpected(info.error());
   }
   return data::BodySet::open(path, info->hash);
 }
 
+// All data sets of the run, one after another.
+base::Result<data::BodySet> write_all_bodies(const spec::Config& config, const RunInput& input,
+                                             const spec::DatasetSpec* performance,
+                                             const std::vector<accuracy::Scored>& scored) {
+  auto writer = data::BodySetWriter::create(input.bodies_path);
+  if (!writer) {
+    return tl::unexpected(writer.error());
+  }
+  const auto add = [&](const data::Dataset& dataset, const spec::DatasetSpec& of) -> base::Status {
+    const auto params = body_params(config, of);
+    return params ? add_bodies(dataset, *params, *writer) : tl::unexpected(params.error());
+  };
+  base::Status status;
+  if (performance != nullptr) {
+    status = add(input.dataset, *performance);
+  }
+  for (std::size_t i = 0; i < scored.size() && status; ++i) {
+    status = add(input.accuracy[i].dataset, config.datasets[scored[i].dataset]);
+  }
+  if (!status) {
+    return tl::unexpected(status.error());
+  }
+  return finished(*writer, input.bodies_path);
+}
+
+// Rows whose answer can never be right are worth a word before the run.
+void note_bad_truths(const AccuracyInput& wanted, std::vector<std::string>& notes) {
+  std::uint64_t bad = 0;
+  std::string first;
+  for (const text::JsonValue& truth : wanted.dataset.truths) {
+    std::string why = accuracy::why_never_right(wanted.method, truth);
+    bad += why.empty() ? 0U : 1U;
+    first = first.empty() ? std::move(why) : first;
+  }
+  if (bad > 0) {
+    notes.push_back(fmt::format("data set {}: {} of {} rows can never be right: {}", wanted.name,
+                                bad, wanted.dataset.rows.size(), first));
+  }
+}
+
+base::Status read_accuracy(const spec::Config& config, const std::vector<accuracy::Scored>& scored,
+                           RunInput& input) {
+  for (const accuracy::Scored& each : scored) {
+    const spec::DatasetSpec& wanted = config.datasets[each.dataset];
+    auto dataset = read_dataset(wanted, config.endpoint_config.api_type, each.method.truth_column);
+    if (!dataset) {
+      return tl::unexpected(dataset.error());
+    }
+    AccuracyInput made;
+    made.name = wanted.name;
+    made.dataset = std::move(*dataset);
+    made.method = each.method;
+    made.repeats = static_cast<std::uint64_t>(wanted.accuracy_config.num_repeats);
+    for (const std::string& note : made.dataset.notes) {
+      input.notes.push_back(fmt::format("data set {}: {}", made.name, note));
+    }
+    note_bad_truths(made, input.notes);
+    input.accuracy.push_back(std::move(made));
+  }
+  return {};
+}
+
+}  // namespace
+
+const data::Row* RunInput::row(base::SampleIndex sample) const {
+  std::size_t at = sample;
+  if (at < dataset.rows.size()) {
+    return &dataset.rows[at];
+  }
+  at -= dataset.rows.size();
+  for (const AccuracyInput& each : accuracy) {
+    if (at < each.dataset.rows.size()) {
+      return &each.dataset.rows[at];
+    }
+    at -= each.dataset.rows.size();
+  }
+  return nullptr;
+}
+
+std::vector<std::string> force_single_stream(spec::Config& config) {
+  std::vector<std::string> out;
+  const auto force = [&out](std::int64_t& value, const char* field) {
+    if (value != 1) {
+      out.push_back(fmt::format("accuracy only: {} is 1 instead of {}", field, value));
+      value = 1;
+    }
+  };
+  force(config.settings.client.num_workers, "settings.client.num_workers");
+  force(config.settings.client.max_connections, "settings.client.max_connections");
+  if (auto& concurrency = config.settings.load_pattern.target_concurrency) {
+    force(*concurrency, "settings.load_pattern.target_concurrency");
+  }
+  return out;
+}
+
+base::Result<data::BodySet> write_bodies(const data::Dataset& dataset,
+                                         const data::BodyParams& params, const std::string& path) {
+  auto writer = data::BodySetWriter::create(path);
+  if (!writer) {
+    return tl::unexpected(writer.error());
+  }
+  if (auto status = add_bodies(dataset, params, *writer); !status) {
+    return tl::unexpected(status.error());
+  }
+  return finished(*writer, path);
+}
+
 base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder) {
   const spec::Config& config = order.config;
-  const auto wanted = performance_dataset(config);
+  const auto wanted = performance_dataset(order);
   if (!wanted) {
     return tl::unexpected(wanted.error());
   }
-  RunInput input;
-  auto dataset = read_dataset(**wanted, config.endpoint_config.api_type);
-  if (!dataset) {
-    return tl::unexpected(dataset.error());
+  const auto scored = accuracy::choose_methods(config, order.mode);
+  if (!scored) {
+    return base::fail(ExitCode::kInput,
+                      "Accuracy cannot be scored:\n" + spec::to_text(scored.error()));
   }
-  input.dataset = std::move(*dataset);
-  input.notes = input.dataset.notes;
+  RunInput input;
+  if (auto status = read_accuracy(config, *scored, input); !status) {
+    return tl::unexpected(status.error());
+  }
+  if (*wanted != nullptr) {
+    auto dataset = read_dataset(**wanted, config.endpoint_config.api_type);
+    if (!dataset) {
+      return tl::unexpected(dataset.error());
+    }
+    input.dataset = std::move(*dataset);
+    input.notes.insert(input.notes.end(), input.dataset.notes.begin(), input.dataset.notes.end());
+  }
   for (const auto& url : config.endpoint_config.endpoints) {
     if (data::doubles_version(url)) {
       input.notes.push_back(fmt::format(
@@ -288,15 +476,11 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
           spec::redact_url(url)));
     }
   }
-  if (auto status = add_phases(config, input); !status) {
+  if (auto status = add_phases(order, input); !status) {
     return tl::unexpected(status.error());
   }
-  const auto params = body_params(config, **wanted);
-  if (!params) {
-    return tl::unexpected(params.error());
-  }
   input.bodies_path = folder + "/.bodies";
-  auto bodies = write_bodies(input.dataset, *params, input.bodies_path);
+  auto bodies = write_all_bodies(config, input, *wanted, *scored);
   if (!bodies) {
     return tl::unexpected(bodies.error());
   }

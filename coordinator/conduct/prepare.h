@@ -17,6 +17,7 @@
 #include "common/plan/schedule.h"
 #include "common/spec/flags.h"
 #include "common/wire/messages.h"
+#include "coordinator/accuracy/method.h"
 
 namespace tutti::conduct {
 
@@ -27,8 +28,18 @@ struct PhaseInput {
   std::optional<base::Duration> drain_timeout;
 };
 
-struct RunInput {
+// A data set whose replies are scored, and how.
+struct AccuracyInput {
+  std::string name;  // of its phase, too
   data::Dataset dataset;
+  accuracy::Method method;
+  std::uint64_t repeats = 1;
+  std::uint32_t phase = 0;  // index in RunInput::phases
+};
+
+struct RunInput {
+  data::Dataset dataset;  // of warm-up and performance; no rows in accuracy-only runs
+  std::vector<AccuracyInput> accuracy;
   data::BodySet bodies;
   std::string bodies_path;  // to be removed when the run is over
   std::vector<PhaseInput> phases;
@@ -36,10 +47,17 @@ struct RunInput {
   std::optional<std::uint64_t> connections_max;   // over all agents; nothing: as many as fit
   std::optional<std::uint64_t> connections_warm;  // over all agents; nothing: as many as slots
   std::vector<std::string> notes;                 // for the log
+
+  // The row behind a sample of any phase (their data sets follow each other); null: there is none.
+  const data::Row* row(base::SampleIndex sample) const;
 };
 
 // `folder` is the run folder; it exists. Errors carry the exit code of the reference's table.
 base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder);
+
+// Accuracy-only runs ask one query at a time, as the reference does: rewrites the config so that it
+// says so. Sentences for the log; nothing when there is nothing to rewrite.
+std::vector<std::string> force_single_stream(spec::Config& config);
 
 // The target alone, for a run of one prompt (`probe`).
 wire::TargetSpec target_of(const spec::Config& config);

@@ -416,6 +416,7 @@ void RunHost::begin_phase(const PhaseStarted& started) {
   facts.kind = phase.schedule.kind;
   facts.start_at = started.start_at;
   facts.pacing = phase.schedule.pacing;
+  facts.first_row = phase.schedule.first_row;
   phases_.resize(std::max<std::size_t>(phases_.size(), started.phase + 1));
   phases_[started.phase] = std::move(facts);
   phase_stored_ = 0;

@@ -242,6 +242,8 @@ void put_client_verdict(std::string& out, const Report& report) {
   } else if (judged_s > 0) {
     out +=
         fmt::format("Client-bound: no; every limit was kept over {:.0f} agent-seconds\n", judged_s);
+  } else if (!report.has_performance_phase()) {
+    out += "Client-bound: not judged; there was no performance phase\n";
   } else {
     out += "Client-bound: not known; no agent told of its health\n";
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "coordinator/accuracy/results.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/report/breakdown.h"
 #include "coordinator/report/fold.h"
@@ -34,6 +35,7 @@ struct Report {
   verdict::ClientLimits client_limits;
   verdict::ClientVerdict client;
   std::vector<ledger::ClockMap> clocks;  // index = agent
+  accuracy::Entries accuracy;            // one for each data set that is scored; the mains fill it
   std::uint64_t repeated_batches = 0;    // came twice and were stored once: no defect
 
   bool has_performance_phase() const;

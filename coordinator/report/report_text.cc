@@ -85,6 +85,7 @@ void put_summary(std::string& out, const Report& report) {
                              : "Duration: N/A\n";
   out += fmt::format("QPS: {}\n", two_decimals(summary.qps));
   out += fmt::format("TPS: {}\n", two_decimals(summary.tps));
+  out += accuracy::results_text(report.accuracy);
   put_verdict(out, report);
 }
 

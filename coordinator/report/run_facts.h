@@ -61,6 +61,7 @@ struct PhaseFacts {
   base::Instant stop_at{};   // drained; not set: the run ended inside this phase
   std::uint64_t issued = 0;
   base::Pacing pacing = base::Pacing::kTimed;
+  base::SampleIndex first_row = 0;  // a record's sample minus this is the row of its data set
 };
 
 // The worst of each gauge over all intervals; records_lost also between them.

@@ -59,7 +59,8 @@ std::string sample_idx_map_json(const RunFacts& facts, const ledger::Ledger& led
         const auto sample = fact != nullptr ? std::optional<base::SampleIndex>(fact->sample)
                                             : prompts.sample_of(phase, seq);
         if (sample) {
-          json.key(base::query_id(facts.run, phase, seq)).unsigned_integer(*sample);
+          json.key(base::query_id(facts.run, phase, seq))
+              .unsigned_integer(*sample - facts.phases[phase].first_row);
         }
       }
     }
@@ -85,7 +86,11 @@ base::Status write_run_folder(const Report& report, const ledger::Ledger& ledger
   if (report.has_performance_phase()) {
     note(
         write_atomically(folder + "/performance/result_summary.json", result_summary_json(report)));
-    note(write_atomically(folder + "/performance/client_health.csv", client_health_csv(report)));
+  }
+  note(write_atomically(folder + "/performance/client_health.csv", client_health_csv(report)));
+  if (!report.accuracy.empty()) {
+    note(write_atomically(folder + "/accuracy/accuracy_results.json",
+                          accuracy::results_json(report.accuracy)));
   }
   note(write_atomically(folder + "/report.txt", report_text(report)));
   return first;

@@ -2,7 +2,7 @@
 
 // write_run_folder(): the files of a run that come from its records: events.jsonl,
 // sample_idx_map.json, metrics/final_snapshot.json, performance/result_summary.json,
-// performance/client_health.csv, report.txt.
+// performance/client_health.csv, accuracy/accuracy_results.json, report.txt.
 // Each appears whole or not at all; a run that was interrupted gets the same files, marked so.
 // config.yaml is not its business.
 
@@ -16,7 +16,8 @@
 namespace tutti::report {
 
 // Writes all it can even when one file fails; the first failure is returned, naming its file. The
-// summary is written only when the run had a performance phase.
+// summary is written only when the run had a performance phase, the accuracy file only when
+// something was to be scored.
 base::Status write_run_folder(const Report& report, const ledger::Ledger& ledger,
                               const PromptSource& prompts, const std::string& folder);
 

@@ -94,6 +94,7 @@ RunFacts facts_of(const Json& in) {
     facts.name = phase.at("name").get<std::string>();
     facts.kind = enum_of(phase.at("kind"), base::PhaseKind::kAccuracy);
     facts.pacing = enum_of(phase.at("pacing"), base::Pacing::kClosedLoop);
+    facts.first_row = phase.value("first_row", base::SampleIndex{0});
     out.phases.push_back(std::move(facts));
   }
   const auto agents = in.at("agents").get<std::uint64_t>();
@@ -111,7 +112,8 @@ std::string run_note(const RunFacts& facts) {
   for (const PhaseFacts& phase : facts.phases) {
     phases.push_back({{"name", phase.name},
                       {"kind", static_cast<int>(phase.kind)},
-                      {"pacing", static_cast<int>(phase.pacing)}});
+                      {"pacing", static_cast<int>(phase.pacing)},
+                      {"first_row", phase.first_row}});
   }
   const Json out{{"layout", kLayout},
                  {"run", {facts.run.high, facts.run.low}},

@@ -132,6 +132,37 @@ TEST(RunSrt, MlperfLeavesReportRollupAndWindow) {
   }
 }
 
+TEST(RunSrt, AccuracyModesPutScoresIntoTheRollup) {
+  const Mock mock(3, {"--text", "echo", "--ttft", "2ms", "--gap", "1ms"});
+  for (const std::string mode : {"acc", "both"}) {
+    Stage at = stage("srt-" + mode);
+    const std::string questions = at.logs + "/questions.jsonl";
+    std::ofstream(questions) << R"({"prompt": "Answer: B", "ground_truth": "choice2"})"
+                             << "\n"
+                             << R"({"prompt": "Answer: C", "ground_truth": "choice1"})"
+                             << "\n";
+    std::string config = read_text(at.config);
+    const std::string before = "settings:\n";
+    config.insert(config.find(before), fmt::format("- path: {}\n"
+                                                   "  type: accuracy\n"
+                                                   "  accuracy_config:\n"
+                                                   "    eval_method: pass_at_1\n"
+                                                   "    extractor: abcd_extractor\n"
+                                                   "  generation_config_override:\n"
+                                                   "    chat_template_kwargs: *id001\n",
+                                                   questions));
+    std::ofstream(at.config) << config;
+    at.environment["MLPERF_ENDPOINTS"] = joined(mock.urls());
+    at.environment["MLPERF_MODE"] = mode;
+    const Ran ran = mlperf(at);
+    ASSERT_EQ(ran.exit_code, 0) << ran.output;
+    const json run = rollup_of(at.logs)["runs"][0];
+    EXPECT_EQ(run["metrics"]["accuracy"]["average_accuracy"], 0.5);
+    EXPECT_THAT(run["report_files"].dump(), HasSubstr("accuracy/accuracy_results.json"));
+    EXPECT_EQ(run.contains("completed_requests"), mode == "both");
+  }
+}
+
 TEST(RunSrt, TheResolvedConfigHasTwoKeysReplacedAndNoKeyOfTheClient) {
   const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--tokens", "2"});
   Stage at = stage("srt-resolved");

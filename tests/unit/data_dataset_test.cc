@@ -118,6 +118,35 @@ TEST_F(DatasetTest, AppliesTheParser) {
   EXPECT_THAT(both[0].remedy, HasSubstr("article, prompt, question, sys"));
 }
 
+TEST_F(DatasetTest, RightAnswersKeepTheirTypeAndTheFilesName) {
+  DatasetRequest request = file("t.jsonl",
+                                "{\"question\":\"q1\",\"answer\":7}\n{\"question\":\"q2\"}\n"
+                                "{\"question\":\"q3\",\"answer\":\"x\"}\n");
+  request.parser = {{"prompt", "question"}, {"system", "answer"}};
+  request.truth_column = "answer";
+  request.samples = 2;
+  const auto loaded = load_dataset(request);
+  ASSERT_FALSE(loaded) << "a number is no system prompt, whatever else it is";
+  request.parser = {{"prompt", "question"}};
+  const auto answers = load_dataset(request);
+  ASSERT_TRUE(answers);
+  ASSERT_THAT(answers->truths, SizeIs(2));
+  EXPECT_EQ(answers->truths[0], text::JsonValue::of_int(7));
+  EXPECT_TRUE(answers->truths[1].is_null());
+
+  DatasetRequest csv = file("t.csv", "prompt,answer\np,007\n");
+  csv.truth_column = "prompt";  // may be a column that is sent, too
+  const auto sent = load_dataset(csv);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->truths[0], text::JsonValue::of_string("p"));
+  EXPECT_EQ(sent->rows[0].cells.to_json(), R"({"prompt":"p"})");
+  csv.truth_column = "Answer";
+  const base::Problems wrong = problems(csv);
+  ASSERT_THAT(wrong, SizeIs(1));
+  EXPECT_EQ(wrong[0].value, "Answer");
+  EXPECT_THAT(wrong[0].remedy, HasSubstr("prompt, answer"));
+}
+
 TEST_F(DatasetTest, RefusesTwoPromptCandidatesUnlessThePromptIsNamed) {
   DatasetRequest request = file("a.jsonl", R"({"question":"q","input":"i"})");
   const auto two = problems(request);

@@ -95,6 +95,19 @@ TEST(Schedule, NumbersItsCommandsFromZeroAndEndsForGood) {
   EXPECT_EQ(schedule.drawn(), 3U);
 }
 
+TEST(Schedule, RowsOfALaterDataSetBeginWhereItsBodiesDo) {
+  PhaseSpec spec = burst(20, 10);
+  const auto plain = all(spec);
+  spec.first_row = 1000;
+  const auto moved = all(spec);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(moved[i].sample, plain[i].sample + 1000);
+  }
+  spec.first_row = UINT32_MAX - 9;
+  ASSERT_EQ(check(spec).size(), 1U);
+  EXPECT_EQ(check(spec)[0].field, "first_row");
+}
+
 TEST(Schedule, OnlyTimedCommandsHaveADueOffsetAndOnlySaltedOnesASalt) {
   PhaseSpec spec = burst(100, 10);
   for (const auto& command : all(spec)) {

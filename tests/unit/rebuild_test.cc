@@ -239,12 +239,14 @@ TEST(RunNote, ComesBackWhole) {
   facts.config.load_pattern = {"poisson", 12.25, std::nullopt, false};
   facts.config.balance = base::Balance::kAffinity;
   facts.config.stream_all_chunks = true;
+  facts.phases[1].first_row = 77;
   const auto back = read_run_note(run_note(facts));
   ASSERT_TRUE(back);
   EXPECT_EQ(run_note(*back), run_note(facts));
   EXPECT_EQ(back->config.load_pattern.target_qps, 12.25);
   EXPECT_EQ(back->started_wall_ns, facts.started_wall_ns);
   EXPECT_EQ(back->agents.size(), 2U);
+  EXPECT_EQ(back->phases[1].first_row, 77U);
   EXPECT_FALSE(read_run_note("{}"));
   EXPECT_FALSE(read_run_note("no json"));
   EXPECT_FALSE(read_run_note(R"({"layout":2})"));

@@ -196,6 +196,45 @@ TEST(RunFolder, TheSampleMapLeavesWarmUpOutAndKeepsTheMissing) {
   EXPECT_EQ(map["math"].size(), 1U);
 }
 
+TEST(RunFolder, SamplesOfALaterDataSetAreToldAsItsOwnRows) {
+  Written out;
+  ledger::Ledger ledger = open_ledger(out.folder);
+  accept_mixed(ledger, out.run);
+  out.run.phases.push_back({"math", base::PhaseKind::kAccuracy, base::Instant{kStart},
+                            base::Instant{kStart}, 2, base::Pacing::kTimed, 500});
+  wire::Record record = ok_record(0, 2, 0, 1910, 1920, 1930, 2);
+  record.sample = 503;
+  accept(ledger, 0, 3, {record});
+  const Json map = Json::parse(sample_idx_map_json(out.run, ledger, PromptsThatKnowSamples()));
+  EXPECT_EQ(map["math"][base::query_id(out.run.run, 2, 0)], 3);
+  EXPECT_EQ(map["math"][base::query_id(out.run.run, 2, 1)], 1) << "the missing one, too";
+}
+
+TEST(RunFolder, AccuracyStandsInItsFileAndInTheSummaryPart) {
+  Written out;
+  ledger::Ledger ledger = open_ledger(out.folder);
+  accept_mixed(ledger, out.run);
+  auto report = make_report(out.run, ledger, verdict::Rules{});
+  ASSERT_TRUE(report);
+  accuracy::Entry entry;
+  entry.dataset_name = "math";
+  entry.extractor = "BoxedMathExtractor";
+  entry.score = 0.5;
+  entry.unit_samples = 2;
+  entry.complete = true;
+  entry.responses = {2, 2, 0, 0};
+  report->accuracy = {entry};
+  ASSERT_TRUE(write_run_folder(*report, ledger, WordPrompts(), out.folder.path()));
+  const Json file = Json::parse(read_file(out.folder / "accuracy/accuracy_results.json"));
+  EXPECT_EQ(file["average_accuracy"], 0.5);
+  EXPECT_EQ(file["accuracy_scores"][0]["dataset_name"], "math");
+  const std::string text = console_text(*report);
+  const std::size_t block = text.find("Accuracy:\n  math: 0.5 (unit=2, ");
+  ASSERT_NE(block, std::string::npos) << text;
+  EXPECT_GT(block, text.find("\nTPS: "));
+  EXPECT_LT(block, text.find("\nVerdict: "));
+}
+
 TEST(RunFolder, AnInterruptedRunLeavesTheSameFilesMarkedSo) {
   Written out;
   ledger::Ledger ledger = open_ledger(out.folder);

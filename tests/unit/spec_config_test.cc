@@ -466,15 +466,8 @@ TEST(SpecConfig, DistributedBlock) {
   EXPECT_THAT(refused(distributed("prefetch: -2")), HasSubstr("must be >= -1"));
 }
 
-TEST(SpecConfig, AccuracyIsRefusedOnlyByTheModesThatNeedIt) {
-  const Config config = accepted({.datasets = R"(datasets: ["d.jsonl", "acc:e.jsonl"])"});
-  EXPECT_THAT(refused_in_mode(config, RunMode::kPerf), SizeIs(0));
-  EXPECT_THAT(refused_in_mode(config, RunMode::kBoth), SizeIs(1));
-  EXPECT_THAT(refused_in_mode(config, RunMode::kAcc), SizeIs(1));
-  const Config plain = accepted({});
-  EXPECT_THAT(refused_in_mode(plain, RunMode::kBoth), SizeIs(0));
-  EXPECT_THAT(refused_in_mode(plain, RunMode::kAcc), SizeIs(1));
-  EXPECT_EQ(default_mode(plain), RunMode::kPerf);
+TEST(SpecConfig, TheModeIsPerfUnlessAskedOtherwise) {
+  EXPECT_EQ(default_mode(accepted({})), RunMode::kPerf);
 }
 
 TEST(SpecConfig, WhatIsNoMappingIsSaidToBeWhatItIs) {

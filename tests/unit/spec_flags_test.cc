@@ -214,13 +214,17 @@ TEST(SpecFlags, OldFlagsWarn) {
   EXPECT_EQ(order->config.settings.timeouts.performance_drain_timeout_s, 3.0);
 }
 
-TEST(SpecFlags, ModeIsCaseInsensitiveAndAccuracyIsRefused) {
+TEST(SpecFlags, ModeIsCaseInsensitiveAndSaysWhatItLeavesOut) {
   EXPECT_EQ(order_from_flags(TestType::kOnline, with_base({"--mode", "PERF"}))->mode,
             RunMode::kPerf);
   EXPECT_EQ(order_from_flags(TestType::kOnline, with_base({"--mode", "Both"}))->mode,
             RunMode::kBoth);
   EXPECT_THAT(refused(with_base({"--mode", "fast"})), HasSubstr("must be one of perf, acc, both"));
-  EXPECT_THAT(refused(with_base({"--accuracy-only"})), HasSubstr("accuracy scoring"));
+  const Ordering only = order_from_flags(TestType::kOnline, with_base({"--accuracy-only"}));
+  ASSERT_TRUE(only);
+  EXPECT_EQ(only->mode, RunMode::kAcc);
+  ASSERT_THAT(only->warnings, SizeIs(1));
+  EXPECT_THAT(only->warnings[0].remedy, HasSubstr("neither read nor issued in acc mode"));
   EXPECT_TRUE(order_from_flags(TestType::kOnline, with_base({"--no-accuracy-only"})));
   Ordering order = order_from_flags(TestType::kOnline, with_base({"--dataset", "acc:e.jsonl"}));
   ASSERT_TRUE(order);
@@ -393,7 +397,6 @@ TEST_F(SpecFromConfig, MistakesHaveTheirExitCodes) {
   EXPECT_EQ(code({"-c", path_, "--dataset", "x"}), base::ExitCode::kUsage);
   EXPECT_EQ(code({"-c", path_, "--timeout", "0"}), base::ExitCode::kInput);
   EXPECT_EQ(code({"-c", "/nowhere.yaml"}), base::ExitCode::kInput);
-  EXPECT_EQ(code({"-c", path_, "--mode", "acc"}), base::ExitCode::kInput);
   const Ordering timeout = order_from_config({"-c", path_, "--timeout", "0"}, environment);
   EXPECT_THAT(to_text(timeout.error().problems),
               HasSubstr("--timeout: settings.timeouts.run_timeout_s: \"0\" must be > 0"));

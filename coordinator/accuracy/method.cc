@@ -1,0 +1,162 @@
+#include "coordinator/accuracy/method.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace tutti::accuracy {
+namespace {
+
+// Names a phase of every run has.
+constexpr std::string_view kTakenNames[] = {"warmup", "performance"};
+
+// Why a scorer is not here, and what to do; empty for those that are.
+std::string why_refused(spec::Scorer scorer) {
+  constexpr std::string_view kByHand =
+      "run this data set with eval_method string_match and identity_extractor and score "
+      "events.jsonl with ";
+  switch (scorer) {
+    case spec::Scorer::kPassAt1:
+    case spec::Scorer::kStringMatch:
+    case spec::Scorer::kShopifyCategoryF1:
+      return {};
+    case spec::Scorer::kNone:
+      return "an accuracy data set needs a scorer: pass_at_1, string_match or shopify_category_f1";
+    case spec::Scorer::kRouge:
+      return fmt::format(
+          "rouge needs NLTK's sentence splitter and is not computed here; {}"
+          "rouge_score",
+          kByHand);
+    case spec::Scorer::kCodeBench:
+      return fmt::format(
+          "code_bench_scorer runs generated code in a container of its own, which "
+          "tutti does not talk to; {}the reference's lcb-service",
+          kByHand);
+    case spec::Scorer::kAgenticInline:
+      return "agentic_inference_inline scores multi-turn conversations, which are not supported "
+             "yet; remove accuracy_config";
+    case spec::Scorer::kVbench:
+      return "vbench judges videos with a program of its own and is not supported; use the "
+             "reference client for this data set";
+    case spec::Scorer::kBfclV4:
+      return fmt::format(
+          "bfcl_v4 needs the checker of bfcl-eval, which is not part of tutti; {}"
+          "bfcl-eval",
+          kByHand);
+    case spec::Scorer::kLegacyDeepseekR1:
+      return fmt::format(
+          "legacy_mlperf_deepseek_r1 runs the evaluation of the MLPerf DeepSeek-R1 "
+          "task, which is not part of tutti; {}that",
+          kByHand);
+    case spec::Scorer::kSweBench:
+      return "swe_bench_scorer drives a SWE-bench service that sends requests itself; tutti does "
+             "not talk to it: use the reference client for this data set";
+  }
+  return "is not supported";
+}
+
+class Chooser {
+ public:
+  Chooser(const spec::Config& config, spec::RunMode mode) : config_(config), mode_(mode) {}
+
+  tl::expected<std::vector<Scored>, base::Problems> choose() {
+    for (std::size_t i = 0; i < config_.datasets.size(); ++i) {
+      const spec::DatasetSpec& dataset = config_.datasets[i];
+      if (dataset.type == spec::DatasetType::kAccuracy) {
+        take(i, dataset);
+      } else if (dataset.accuracy_config.present && mode_ == spec::RunMode::kBoth) {
+        problem(i, "accuracy_config", "",
+                "replies of the performance phase are not scored; give the file once more as "
+                "`type: accuracy`");
+      }
+    }
+    if (mode_ == spec::RunMode::kAcc && out_.empty() && problems_.empty()) {
+      problems_.push_back(
+          {"--mode", "datasets", "",
+           "--accuracy-only requires at least one accuracy dataset: give one `type: "
+           "accuracy` and an accuracy_config"});
+    }
+    if (!problems_.empty()) {
+      return tl::unexpected<base::Problems>(std::move(problems_));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void problem(std::size_t i, const char* field, std::string value, std::string remedy) {
+    problems_.push_back({"", fmt::format("datasets.{}.{}", i, field), std::move(value),
+                         fmt::format("{} (data set '{}')", remedy, config_.datasets[i].name)});
+  }
+
+  void take(std::size_t i, const spec::DatasetSpec& dataset) {
+    const spec::AccuracyConfig& wanted = dataset.accuracy_config;
+    for (const std::string_view taken : kTakenNames) {
+      if (dataset.name == taken) {
+        problem(i, "name", dataset.name, "is the name of a phase of its own; give it another");
+      }
+    }
+    if (std::string why = why_refused(wanted.eval_method); !why.empty()) {
+      problem(i, "accuracy_config.eval_method", "", std::move(why));
+      return;
+    }
+    Scored scored;
+    scored.dataset = i;
+    scored.method.rule = wanted.eval_method == spec::Scorer::kPassAt1       ? Rule::kPassAt1
+                         : wanted.eval_method == spec::Scorer::kStringMatch ? Rule::kStringMatch
+                                                                            : Rule::kCategoryF1;
+    take_extractor(i, wanted, scored.method);
+    take_extras(i, wanted, scored.method);
+    if (wanted.ground_truth) {
+      scored.method.truth_column = *wanted.ground_truth;
+      scored.method.truth_column_is_given = true;
+    }
+    out_.push_back(std::move(scored));
+  }
+
+  void take_extractor(std::size_t i, const spec::AccuracyConfig& wanted, Method& method) {
+    constexpr const char* kField = "accuracy_config.extractor";
+    if (!wanted.extractor) {
+      problem(i, kField, "",
+              fmt::format("its scorer requires an extractor: one of {}", extractor_names()));
+    } else if (const auto known = extractor_named(*wanted.extractor); known) {
+      method.extractor = *known;
+    } else if (*wanted.extractor == "function_call_extractor") {
+      problem(i, kField, *wanted.extractor,
+              "reads calls for bfcl_v4, which is not scored here; take another extractor");
+    } else {
+      problem(i, kField, *wanted.extractor,
+              fmt::format("is not registered; it is one of {}", extractor_names()));
+    }
+  }
+
+  void take_extras(std::size_t i, const spec::AccuracyConfig& wanted, Method& method) {
+    for (const spec::Tree::Entry& extra : wanted.extras.entries) {
+      const std::string field = "accuracy_config.extras." + extra.key;
+      if (method.rule != Rule::kCategoryF1 || extra.key != "category_separator") {
+        problem(i, field.c_str(), "", "this scorer has no such argument; remove it");
+      } else if (extra.value.kind != spec::Tree::Kind::kString || extra.value.text.empty()) {
+        problem(i, field.c_str(), "", "must be a text that is not empty, like \" > \"");
+      } else {
+        method.separator = extra.value.text;
+      }
+    }
+  }
+
+  const spec::Config& config_;
+  const spec::RunMode mode_;
+  std::vector<Scored> out_;
+  base::Problems problems_;
+};
+
+}  // namespace
+
+tl::expected<std::vector<Scored>, base::Problems> choose_methods(const spec::Config& config,
+                                                                 spec::RunMode mode) {
+  if (mode == spec::RunMode::kPerf) {
+    return std::vector<Scored>{};
+  }
+  return Chooser(config, mode).choose();
+}
+
+}  // namespace tutti::accuracy

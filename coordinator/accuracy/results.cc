@@ -1,0 +1,97 @@
+#include "coordinator/accuracy/results.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "common/text/json_write.h"
+
+namespace tutti::accuracy {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json entry_json(const Entry& entry) {
+  const ResponseCounts& seen = entry.responses;
+  return Json{{"dataset_name", entry.dataset_name},
+              {"extractor", entry.extractor},
+              {"ground_truth_column",
+               entry.ground_truth_column ? Json(*entry.ground_truth_column) : Json(nullptr)},
+              {"score", entry.score ? Json(*entry.score) : Json(nullptr)},
+              {"unit_samples", entry.unit_samples},
+              {"num_repeats", entry.num_repeats},
+              {"total_samples", entry.total_samples()},
+              {"duration_s", std::round(entry.duration_s * 1e3) / 1e3},
+              {"complete", entry.complete},
+              {"dataset_type", "accuracy"},
+              {"response_counts",
+               {{"issued", seen.issued},
+                {"scored", seen.scored},
+                {"empty", seen.empty},
+                {"missing", seen.missing}}}};
+}
+
+// Four significant digits.
+std::string short_number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4g}", *value) : "N/A";
+}
+
+}  // namespace
+
+std::optional<double> average(const Entries& entries) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const Entry& entry : entries) {
+    sum += entry.score.value_or(0);
+    count += entry.score ? 1U : 0U;
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+std::string results_json(const Entries& entries) {
+  Json out = Json::object();
+  if (const auto mean = average(entries)) {
+    out["average_accuracy"] = *mean;
+  }
+  Json scores = Json::array();
+  for (const Entry& entry : entries) {
+    scores.push_back(entry_json(entry));
+  }
+  out["accuracy_scores"] = std::move(scores);
+  return out.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::string results_text(const Entries& entries) {
+  if (entries.empty()) {
+    return {};
+  }
+  std::string out = "Accuracy:\n";
+  for (const Entry& entry : entries) {
+    const ResponseCounts& seen = entry.responses;
+    out += fmt::format("  {}: {} (unit={}, repeats={}, total={}, duration={:.2f}s)\n",
+                       entry.dataset_name, short_number(entry.score), entry.unit_samples,
+                       entry.num_repeats, entry.total_samples(), entry.duration_s);
+    out += fmt::format("    responses: {}/{} scored ({} empty, {} missing)\n", seen.scored,
+                       seen.issued, seen.empty, seen.missing);
+    out += entry.complete ? "" : "    (incomplete)\n";
+    out += entry.note.empty() ? "" : fmt::format("    {}\n", entry.note);
+  }
+  if (const auto mean = average(entries)) {
+    out += fmt::format("  Average: {}\n", short_number(mean));
+  }
+  return out;
+}
+
+std::string score_line(const Entry& entry) {
+  std::string score = "None";
+  if (entry.score) {
+    score.clear();
+    text::append_json_double(score, *entry.score);
+  }
+  return fmt::format("Score for {}: {} ({} repeats, complete={})", entry.dataset_name, score,
+                     entry.num_repeats, entry.complete ? "True" : "False");
+}
+
+}  // namespace tutti::accuracy

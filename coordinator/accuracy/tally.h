@@ -1,0 +1,55 @@
+#pragma once
+
+// Tally: adds up how well the replies to one data set answer. Of every issued query exactly one of
+// add() and add_missing() is called, in any order. Rules and quirks: docs/accuracy.md. One owner.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/text/json_read.h"
+#include "coordinator/accuracy/method.h"
+
+namespace tutti::accuracy {
+
+// issued = scored + empty + missing.
+struct ResponseCounts {
+  std::uint64_t issued = 0;
+  std::uint64_t scored = 0;   // completed with a text
+  std::uint64_t empty = 0;    // completed with a blank one: all failures are
+  std::uint64_t missing = 0;  // never completed
+
+  friend bool operator==(const ResponseCounts&, const ResponseCounts&) = default;
+};
+
+class Tally {
+ public:
+  explicit Tally(Method method) : method_(std::move(method)) {}
+
+  // `text`: reasoning, output and tool calls of a completed query, "" of a failed one.
+  void add(const text::JsonValue& truth, std::string_view text);
+  void add_missing();
+
+  // 0 to 1. Nothing when no query was issued, or the truths cannot be compared (see problem()).
+  std::optional<double> score() const;
+  const ResponseCounts& counts() const { return counts_; }
+  // Why there is no score although there were queries; else empty.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  void add_category(const text::JsonValue& truth, std::string_view text);
+
+  Method method_;
+  ResponseCounts counts_;
+  std::uint64_t right_ = 0;
+  std::uint64_t levels_equal_ = 0;  // kCategoryF1: over all completed
+  std::uint64_t levels_predicted_ = 0;
+  std::uint64_t levels_true_ = 0;
+  std::string problem_;
+};
+
+// Whether `truth` can be right at all under the method; a text that says why not, or empty.
+std::string why_never_right(const Method& method, const text::JsonValue& truth);
+
+}  // namespace tutti::accuracy

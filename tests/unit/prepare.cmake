@@ -1,0 +1,2 @@
+tutti_test(prepare_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/prepare_accuracy_test.cc
+  DEPS tutti_conduct tutti_plan)
