@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/wire/link.h"
+
 namespace tutti::session {
 
 using base::ExitCode;
@@ -24,6 +26,8 @@ void AgentMachine::step(Event event, Instant now, std::vector<Command>& out) {
   }
   now_ = now;
   out_ = &out;
+  notice_standstill();
+  stepped_at_ = now;
   std::visit([this](auto& e) { on(e); }, event);
   if (!gone()) {
     flush_records();
@@ -87,7 +91,8 @@ void AgentMachine::take(const wire::Welcome& message) {
   run_ = message.run;
   number_ = message.agent;
   heartbeat_ = message.heartbeat;
-  out_->emplace_back(SetLiveness{message.heartbeat, message.lost_after});
+  lost_after_ = message.lost_after;
+  out_->emplace_back(SetLiveness{heartbeat_, lost_after_});
 }
 
 void AgentMachine::take(const wire::Refused& message) {
@@ -111,6 +116,7 @@ void AgentMachine::take(const wire::Prepare& message) {
   }
   state_ = AgentState::kPreparing;
   prepare_ = message;
+  out_->emplace_back(SetLiveness{heartbeat_, std::max(lost_after_, wire::kPreparingPatience)});
   out_->emplace_back(OpenBodies{message.bodies_hash, message.bodies_bytes, message.bodies_rows});
 }
 
@@ -196,6 +202,7 @@ void AgentMachine::take(const wire::ArmPhase& message) {
   phase_.lost_before = records_lost_;
   gauges_at_ = now_ + heartbeat_;
   interval_ends_at_ = next_interval_end();
+  out_->emplace_back(SetLiveness{heartbeat_, lost_after_});
   out_->emplace_back(EngineArm{message});
   out_->emplace_back(SpoolNote{message});
   send(wire::Armed{message.phase});
@@ -227,9 +234,7 @@ void AgentMachine::on(const EngineRecalled& event) {
   }
   --phase_.recalls_out;
   phase_.returned += event.unstarted.size();
-  if (event.number != 0) {
-    send(wire::Recalled{event.phase, event.number, event.unstarted});
-  }
+  send(wire::Recalled{event.phase, event.number, event.unstarted});
 }
 
 void AgentMachine::take(const wire::Drain& message) {
@@ -257,7 +262,7 @@ void AgentMachine::abort_engine(const std::string& reason) {
   out_->emplace_back(EngineAbort{reason});
 }
 
-// Number 0 says: nobody asked, they came back with the abort.
+// Number 0 says: nobody asked, they came back with the abort, or because we leave.
 void AgentMachine::on(const EngineAborted& event) {
   if (event.phase != phase_.number || !phase_.abort_out) {
     ++illegal_;
@@ -348,6 +353,19 @@ void AgentMachine::take(const wire::Goodbye& message) {
   out_->emplace_back(SpoolRelease{});
   leave(well ? ExitCode::kOk : ExitCode::kExecution,
         well ? "the run is over" : fmt::format("the coordinator left: {}", message.reason));
+}
+
+// In a phase there is a step at least every heartbeat. When there was none for so long that the
+// coordinator must have given us up (this process was stopped, its host slept), then what waits
+// here may have been called missing, and nothing of it may be started: not even for as long as it
+// takes to find out by silence. Should the coordinator still be listening, it gets all of it back.
+void AgentMachine::notice_standstill() {
+  const bool judged = state_ == AgentState::kInPhase && lost_after_.ns > 0;
+  if (judged && now_ - stepped_at_ >= lost_after_) {
+    leave(ExitCode::kExecution,
+          fmt::format("this agent stood still for {:.1f} s, and after {:.1f} s it is given up",
+                      (now_ - stepped_at_).to_seconds(), lost_after_.to_seconds()));
+  }
 }
 
 void AgentMachine::on(const LinkLost& event) {

@@ -21,8 +21,9 @@ namespace tutti::session {
 
 struct AgentConfig {
   wire::Hello hello{};
-  base::Duration orphan_drain_max =
-      base::Duration::seconds(60);                          // coordinator lost: in-flight ends
+  // In-flight queries of an agent without a coordinator may end by themselves for this long; then
+  // they are cancelled, so that no orphan loads a frontend 10 s after its coordinator's end.
+  base::Duration orphan_drain_max = base::Duration::seconds(5);
   base::Duration abort_max = base::Duration::seconds(5);    // for cancelled exchanges to come back
   base::Duration goodbye_max = base::Duration::seconds(5);  // for the last acknowledgements
 };
@@ -120,6 +121,7 @@ class AgentMachine {
   void flush_records();
   void say_drained();
   wire::Drained drained() const;
+  void notice_standstill();
   void leave(base::ExitCode code, const std::string& reason);
   void go_on_leaving();
   void exit(base::ExitCode code, const std::string& reason);
@@ -142,6 +144,8 @@ class AgentMachine {
   base::Id run_{};
   std::uint32_t number_ = 0;
   base::Duration heartbeat_ = base::Duration::millis(500);
+  base::Duration lost_after_{};
+  base::Instant stepped_at_{};  // the step before this one
   base::Instant gauges_at_ = base::kFarFuture;
   base::Instant interval_ends_at_ = base::kFarFuture;  // of Health, whatever the heartbeat
   wire::Prepare prepare_{};

@@ -21,6 +21,10 @@
 
 namespace tutti::wire {
 
+// While an agent prepares, each side bears with this much silence at least: an agent reads a body
+// set as a whole then, on the thread that talks, and nobody loads a frontend.
+inline constexpr base::Duration kPreparingPatience = base::Duration::seconds(30);
+
 struct LinkConfig {
   base::Duration heartbeat = base::Duration::millis(500);   // say something at least this often
   base::Duration lost_after = base::Duration::seconds(10);  // silence that means the peer is gone

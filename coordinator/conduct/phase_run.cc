@@ -399,10 +399,7 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
   }
   if (mode_ == Mode::kOpen || mode_ == Mode::kFilling) {
     lease_more(now, out);
-    const bool nobody = std::none_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
-      return !seat.lost && !seat.leaving && seat.slots > 0;
-    });
-    if (nobody && mode_ == Mode::kFilling) {
+    if (!served() && mode_ == Mode::kFilling) {
       trim();
       give_up_holes("never issued: no agent with slots was left");
     }
@@ -419,6 +416,12 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
                       ? "never issued: the run was aborted"
                       : "never issued: its agent gave it back after the last lease");
   }
+}
+
+bool PhaseRun::served() const {
+  return std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
+    return !seat.lost && !seat.leaving && seat.slots > 0;
+  });
 }
 
 bool PhaseRun::over() const {

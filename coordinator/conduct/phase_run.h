@@ -82,6 +82,8 @@ class PhaseRun {
   bool issuing() const { return mode_ < Mode::kDraining; }
   bool stopped() const { return closed_; }  // before the schedule's end
   bool over() const;
+  // Some agent could take commands still.
+  bool served() const;
   // The first living agent that owes an answer for longer than `limit`; null when none.
   const Seat* overdue(base::Instant now, base::Duration limit) const;
 

@@ -20,14 +20,6 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-std::string explain(const Report& report) {
-  std::string text = report.description;
-  for (const std::string& complaint : report.complaints) {
-    text += "  BROKEN: " + complaint + "\n";
-  }
-  return text + "the end of its trace:\n" + report.tail;
-}
-
 TEST(Simulation, EveryPromiseHoldsOnEverySeed) {
   const std::uint64_t first = from_environment("TUTTI_SIM_FIRST", 1);
   const std::uint64_t seeds = from_environment("TUTTI_SIM_SEEDS", 3000);
