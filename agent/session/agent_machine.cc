@@ -26,8 +26,6 @@ void AgentMachine::step(Event event, Instant now, std::vector<Command>& out) {
   }
   now_ = now;
   out_ = &out;
-  notice_standstill();
-  stepped_at_ = now;
   std::visit([this](auto& e) { on(e); }, event);
   if (!gone()) {
     flush_records();
@@ -355,16 +353,14 @@ void AgentMachine::take(const wire::Goodbye& message) {
         well ? "the run is over" : fmt::format("the coordinator left: {}", message.reason));
 }
 
-// In a phase there is a step at least every heartbeat. When there was none for so long that the
-// coordinator must have given us up (this process was stopped, its host slept), then what waits
-// here may have been called missing, and nothing of it may be started: not even for as long as it
-// takes to find out by silence. Should the coordinator still be listening, it gets all of it back.
-void AgentMachine::notice_standstill() {
-  const bool judged = state_ == AgentState::kInPhase && lost_after_.ns > 0;
-  if (judged && now_ - stepped_at_ >= lost_after_) {
+// This process was stopped, or its host slept. What waits here may have been called missing, and
+// nothing of it may be started, not even for as long as it takes to find out by listening. Should
+// the coordinator still be there, it gets all of it back.
+void AgentMachine::on(const StoodStill& event) {
+  if (state_ == AgentState::kInPhase) {
     leave(ExitCode::kExecution,
           fmt::format("this agent stood still for {:.1f} s, and after {:.1f} s it is given up",
-                      (now_ - stepped_at_).to_seconds(), lost_after_.to_seconds()));
+                      event.silence.to_seconds(), lost_after_.to_seconds()));
   }
 }
 
@@ -394,6 +390,7 @@ void AgentMachine::leave(ExitCode code, const std::string& reason) {
   if (state_ == AgentState::kLeaving) {
     return;
   }
+  left_in_phase_ = state_ == AgentState::kInPhase;
   leave_code_ = code;
   leave_reason_ = reason;
   if (state_ == AgentState::kInPhase && !phase_.aborted) {
@@ -421,6 +418,9 @@ void AgentMachine::go_on_leaving() {
   if (linked_ && !goodbye_said_) {
     goodbye_said_ = true;
     leave_by_ = now_ + config_.goodbye_max;
+    if (!holding() && left_in_phase_) {
+      send(drained());  // leases that cross this on their way are never started
+    }
     send(wire::Goodbye{leave_reason_});
   }
   if (linked_ && !batcher_.all_acknowledged() && now_ < leave_by_) {

@@ -83,6 +83,7 @@ class AgentMachine {
 
   void on(const Connected& event);
   void on(MessageFrom& event);
+  void on(const StoodStill& event);
   void on(const LinkLost& event);
   void on(const BodiesOpened& event);
   void on(const BodiesStored& event);
@@ -121,7 +122,6 @@ class AgentMachine {
   void flush_records();
   void say_drained();
   wire::Drained drained() const;
-  void notice_standstill();
   void leave(base::ExitCode code, const std::string& reason);
   void go_on_leaving();
   void exit(base::ExitCode code, const std::string& reason);
@@ -145,7 +145,6 @@ class AgentMachine {
   std::uint32_t number_ = 0;
   base::Duration heartbeat_ = base::Duration::millis(500);
   base::Duration lost_after_{};
-  base::Instant stepped_at_{};  // the step before this one
   base::Instant gauges_at_ = base::kFarFuture;
   base::Instant interval_ends_at_ = base::kFarFuture;  // of Health, whatever the heartbeat
   wire::Prepare prepare_{};
@@ -157,6 +156,7 @@ class AgentMachine {
 
   base::ExitCode leave_code_ = base::ExitCode::kOk;
   std::string leave_reason_;
+  bool left_in_phase_ = false;
   bool goodbye_said_ = false;
   base::Instant leave_by_ = base::kFarFuture;  // then abort, then go
 };

@@ -82,6 +82,10 @@ class Link {
 
   // Nothing valid was heard for lost_after. Once poll() has seen it, it stays true.
   bool lost(base::Instant now) const;
+  // We ourselves have said nothing for so long that the peer must have given us up: this process
+  // stood still. True until the next poll(), which says something.
+  bool mute(base::Instant now) const { return now - spoke_at_ >= config_.lost_after; }
+  base::Instant spoke_at() const { return spoke_at_; }
   // Everything sent was acknowledged.
   bool idle() const { return window_.empty(); }
   // Everything that arrived was acknowledged too: no word is owed in either direction.

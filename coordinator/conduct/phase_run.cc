@@ -136,11 +136,34 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
 
 void PhaseRun::drained(AgentKey agent, const wire::Drained& message) {
   const std::size_t i = seat_of(agent);
+  if (i != kNobody && seats_[i].leaving && !seats_[i].lost && !seats_[i].drain_sent) {
+    take_back_unstarted(i, message.started);
+    return;
+  }
   if (i == kNobody || !seats_[i].drain_sent || seats_[i].drained || seats_[i].lost) {
     ++strays_;
     return;
   }
   seats_[i].drained = message;
+}
+
+// An agent that leaves says how much it had started, after the last record of it. When all of that
+// has records, the rest are leases that reached it too late, and others may have them.
+void PhaseRun::take_back_unstarted(std::size_t i, std::uint64_t started) {
+  Seat& seat = seats_[i];
+  if (started != seat.leased - seat.outstanding) {
+    return;
+  }
+  for (auto it = out_.begin(); it != out_.end();) {
+    if (it->second.seat != i) {
+      ++it;
+      continue;
+    }
+    returned_.emplace(it->first, it->second.command);
+    it = out_.erase(it);
+  }
+  seat.leased -= seat.outstanding;
+  seat.outstanding = 0;
 }
 
 void PhaseRun::lose(AgentKey agent, const std::string& why) {

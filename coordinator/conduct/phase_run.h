@@ -122,6 +122,7 @@ class PhaseRun {
   void drain_all(base::Instant now, std::vector<Command>& out);
   void trim();
   void give_up_holes(const char* why);
+  void take_back_unstarted(std::size_t seat, std::uint64_t started);
   void close_seat(std::size_t seat, const std::string& why);
   void close_drained_seats(base::Instant now);
   bool recall_pending() const;

@@ -143,6 +143,7 @@ TEST(Fates, WithContinueARunIsWholeButInvalidAndAThawedAgentStopsAtOnce) {
 
 TEST(Fates, AnAgentThatIsToldToGoShipsAllItHasAndIsNamed) {
   for (const int number : {SIGTERM, SIGINT}) {
+    SCOPED_TRACE(number);
     Stage stage(stage_named(fmt::format("agent-signal-{}", number)));
     ASSERT_TRUE(stage.runs(200));
     stage.agents[1]->signal(number);

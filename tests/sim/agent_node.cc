@@ -44,6 +44,7 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
       }
       return;
     }
+    note_standstill();
     hear(bytes);
     turn();
   });
@@ -80,6 +81,13 @@ void AgentNode::hear(const std::string& bytes) {
   }
 }
 
+void AgentNode::note_standstill() {
+  const wire::Link& link = line_->link();
+  if (link.peer().is_set() && link.mute(local())) {
+    inbox_.emplace_back(session::StoodStill{local() - link.spoke_at()});
+  }
+}
+
 // Threads do not wake in step: the workers may be a little ahead of the session.
 void AgentNode::freeze(Duration lasts) {
   world_.note("freeze", node_);
@@ -94,6 +102,7 @@ void AgentNode::thaw() {
     return;
   }
   world_.note("thaw", node_);
+  note_standstill();
   for (const std::string& bytes : std::exchange(unread_, {})) {
     hear(bytes);
   }

@@ -50,6 +50,7 @@ class AgentNode {
   Instant local() const { return options_.clock.at(world_.now()); }
   void hear(const std::string& bytes);
   void thaw();
+  void note_standstill();
   void post(session::Event event);
   void turn();
   void perform(session::Command& command);

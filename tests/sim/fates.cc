@@ -1,6 +1,7 @@
 #include "tests/sim/fates.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tutti::sim {
 namespace {
@@ -25,15 +26,15 @@ void Fates::frozen(const AgentNode& agent, const CoordinatorNode& coordinator, D
       {world_.now(), world_.now() + lasts, agent.node(), takes_part(agent, coordinator)});
 }
 
-void Fates::coordinator_silent(Duration lasts) {
+void Fates::coordinator_silent(Duration lasts, std::set<std::size_t> running) {
   const bool for_ever = lasts == base::kFarFuture - Instant{};
   coordinator_.push_back(
-      {world_.now(), for_ever ? base::kFarFuture : world_.now() + lasts, 0, false});
+      {world_.now(), for_ever ? base::kFarFuture : world_.now() + lasts, std::move(running)});
 }
 
 bool Fates::coordinator_awake(Instant from, Instant until) const {
-  return std::none_of(coordinator_.begin(), coordinator_.end(), [&](const Silence& silence) {
-    return silence.from < until && silence.until > from;
+  return std::none_of(coordinator_.begin(), coordinator_.end(), [&](const Absence& absence) {
+    return absence.from < until && absence.until > from;
   });
 }
 
@@ -59,10 +60,10 @@ void Fates::judge_detection(const CoordinatorNode& coordinator, Duration lost_af
 }
 
 // When the coordinator was silent for that long, first.
-Instant Fates::silent_from(Duration at_least) const {
-  for (const Silence& silence : coordinator_) {
-    if (silence.until - silence.from >= at_least) {
-      return silence.from;
+Instant Fates::silent_from(std::size_t node, Duration at_least) const {
+  for (const Absence& absence : coordinator_) {
+    if (absence.until - absence.from >= at_least && absence.running.count(node) > 0) {
+      return absence.from;
     }
   }
   return base::kFarFuture;
@@ -71,8 +72,8 @@ Instant Fates::silent_from(Duration at_least) const {
 void Fates::judge_orphan(const AgentNode& agent, const CoordinatorNode& coordinator,
                          Duration lost_after) const {
   const Instant given_up = coordinator.given_up_at(agent.node());
-  const Instant alone =
-      std::min(given_up.is_set() ? given_up : base::kFarFuture, silent_from(lost_after + kSlack));
+  const Instant alone = std::min(given_up.is_set() ? given_up : base::kFarFuture,
+                                 silent_from(agent.node(), lost_after + kSlack));
   if (is_crashed(agent.node()) || alone == base::kFarFuture) {
     return;
   }

@@ -26,7 +26,8 @@ class Fates {
 
   void crashed(const AgentNode& agent, const CoordinatorNode& coordinator);
   void frozen(const AgentNode& agent, const CoordinatorNode& coordinator, Duration lasts);
-  void coordinator_silent(Duration lasts);  // frozen, or crashed for ever
+  // Frozen, or crashed for ever; `running`: the agents in a phase, who are to notice it soon.
+  void coordinator_silent(Duration lasts, std::set<std::size_t> running);
   void signalled(std::size_t node) { signalled_.insert(node); }
 
   bool is_crashed(std::size_t node) const { return crashed_.count(node) > 0; }
@@ -45,12 +46,17 @@ class Fates {
   };
 
   bool coordinator_awake(Instant from, Instant until) const;
-  Instant silent_from(Duration at_least) const;
+  Instant silent_from(std::size_t node, Duration at_least) const;
 
   const World& world_;
   Witness& witness_;
-  std::vector<Silence> silences_;     // of agents
-  std::vector<Silence> coordinator_;  // of the coordinator
+  std::vector<Silence> silences_;  // of agents
+  struct Absence {
+    Instant from{};
+    Instant until{};
+    std::set<std::size_t> running;
+  };
+  std::vector<Absence> coordinator_;
   std::set<std::size_t> crashed_;
   std::set<std::size_t> signalled_;
 };

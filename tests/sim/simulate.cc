@@ -104,7 +104,7 @@ class Play {
         }
         break;
       case FaultKind::kCoordinatorFreeze:
-        fates_.coordinator_silent(fault.lasts);
+        fates_.coordinator_silent(fault.lasts, running());
         coordinator_.freeze(fault.lasts);
         break;
       case FaultKind::kCoordinatorSlow:
@@ -122,7 +122,7 @@ class Play {
       }
       case FaultKind::kCoordinatorCrash:
         world_.note("coordinator crash", 0);
-        fates_.coordinator_silent(base::kFarFuture - Instant{});
+        fates_.coordinator_silent(base::kFarFuture - Instant{}, running());
         coordinator_.crash();
         break;
       case FaultKind::kLateAgent:
@@ -131,13 +131,23 @@ class Play {
     }
   }
 
+  std::set<std::size_t> running() const {
+    std::set<std::size_t> nodes;
+    for (const auto& agent : agents_) {
+      if (agent->machine().state() == session::AgentState::kInPhase) {
+        nodes.insert(agent->node());
+      }
+    }
+    return nodes;
+  }
+
   // Awake for a tenth of the time.
   void slow_down(Instant until) {
     const Duration nap = Duration::millis(static_cast<std::int64_t>(world_.between(9, 450)));
     if (world_.now() >= until) {
       return;
     }
-    fates_.coordinator_silent(nap);
+    fates_.coordinator_silent(nap, {});
     coordinator_.freeze(nap);
     world_.after(Duration::nanos(nap.ns + nap.ns / 9), [this, until] { slow_down(until); });
   }

@@ -293,7 +293,8 @@ TEST(AgentMachine, WithoutCoordinatorItStartsNothingLetsEndAndKeepsTheSpool) {
   EXPECT_TRUE(bench.done<SpoolForget>().empty());
 }
 
-// The coordinator waits 3 s; what is leased after the sleep, or waits in the queue, may be another's.
+// The coordinator waits 3 s; what is leased after the sleep, or waits in the queue, may be
+// another's.
 TEST(AgentMachine, AfterAStandstillItStartsNothingAndLeaves) {
   Bench bench;
   bench.get_ready();
@@ -301,10 +302,8 @@ TEST(AgentMachine, AfterAStandstillItStartsNothingAndLeaves) {
   bench.lease(0, 4);
   bench.pass(Duration::seconds(2));
   EXPECT_EQ(bench.done<EngineIssue>().size(), 1U);
-  bench.now = bench.now + Duration::millis(2900);
-  bench.step(Tick{});
-  EXPECT_EQ(bench.machine.state(), AgentState::kInPhase) << "not for as long as that";
   bench.now = bench.now + Duration::seconds(3);
+  bench.step(StoodStill{Duration::seconds(3)});
   bench.lease(4, 6);
   EXPECT_TRUE(bench.done<EngineIssue>().empty());
   ASSERT_EQ(bench.done<EngineRecall>().size(), 1U);
@@ -315,6 +314,7 @@ TEST(AgentMachine, AfterAStandstillItStartsNothingAndLeaves) {
   EXPECT_EQ(back[0].unstarted, (std::vector<base::Seq>{2, 3}));
   bench.finish(0, 2);
   EXPECT_EQ(bench.done<SpoolAppend>().size(), 1U);
+  EXPECT_EQ(bench.said<wire::Drained>().at(0).started, 2U);
   EXPECT_EQ(bench.said<wire::Goodbye>().size(), 1U);
   bench.step(LinkLost{"silence"});
   const auto exits = bench.done<Exit>();
@@ -326,8 +326,7 @@ TEST(AgentMachine, AfterAStandstillItStartsNothingAndLeaves) {
 TEST(AgentMachine, BetweenPhasesAStandstillIsNotJudged) {
   Bench bench;
   bench.get_ready();
-  bench.now = bench.now + Duration::seconds(20);
-  bench.step(Tick{});
+  bench.step(StoodStill{Duration::seconds(20)});
   EXPECT_EQ(bench.machine.state(), AgentState::kReady);
 }
 
