@@ -136,9 +136,11 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
 
 void PhaseRun::drained(AgentKey agent, const wire::Drained& message) {
   const std::size_t i = seat_of(agent);
-  if (i != kNobody && seats_[i].leaving && !seats_[i].lost && !seats_[i].drain_sent) {
+  if (i != kNobody && seats_[i].leaving && !seats_[i].lost) {
     take_back_unstarted(i, message.started);
-    return;
+    if (!seats_[i].drain_sent) {
+      return;  // said unasked, before its goodbye
+    }
   }
   if (i == kNobody || !seats_[i].drain_sent || seats_[i].drained || seats_[i].lost) {
     ++strays_;

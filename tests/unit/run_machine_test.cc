@@ -581,6 +581,28 @@ TEST(RunMachine, WithContinueAPhaseWithoutSlotsForAnybodyLeftIsNotStarted) {
   EXPECT_THAT(theatre.reasons(), HasSubstr("none of the agents that are left has slots in it"));
 }
 
+// Leases were on their way when it was told to go: it knows how much it has started, and nobody
+// has to call the rest missing.
+TEST(RunMachine, AnAgentThatLeavesInOrderOwesOnlyWhatItStarted) {
+  for (const std::uint64_t started : {1U, 2U}) {
+    Theatre theatre(plan_of(2, 1000));
+    theatre.set_out({"a", "b"});
+    theatre.from(2, wire::Recalled{0, 0, {}});
+    const auto held_by_b = std::exchange(theatre.held[2], {});
+    ASSERT_GE(held_by_b.size(), 2U);
+    theatre.record(2, *held_by_b.begin());
+    theatre.from(2, wire::Drained{0, started, theatre.batches[2]});
+    theatre.from(2, wire::Goodbye{"SIGTERM"});
+    theatre.play();
+    ASSERT_TRUE(theatre.outcome.has_value());
+    EXPECT_FALSE(theatre.outcome->valid);
+    EXPECT_THAT(theatre.reasons(), HasSubstr("it left: SIGTERM"));
+    const PhaseTotals& totals = theatre.ends.at(0).totals;
+    EXPECT_EQ(totals.missing.size(), started == 1 ? 0 : held_by_b.size() - 1);
+    EXPECT_EQ(totals.ok + totals.missing.size(), totals.prefix);
+  }
+}
+
 TEST(RunMachine, BearsLongerWithAgentsThatPrepare) {
   Theatre theatre(plan_of(1));
   const Duration usual = theatre.machine.plan().lost_after;
