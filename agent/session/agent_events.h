@@ -23,6 +23,11 @@ struct Connected {
 struct MessageFrom {
   wire::Message message;
 };
+// This process has said nothing for so long that the coordinator must have given it up. Told before
+// what came in meanwhile.
+struct StoodStill {
+  base::Duration silence{};
+};
 struct LinkLost {
   std::string why;
 };
@@ -67,8 +72,8 @@ struct StopAsked {
 struct Tick {};
 
 using Event =
-    std::variant<Connected, MessageFrom, LinkLost, BodiesOpened, BodiesStored, EngineWarmed,
-                 RecordsDone, EngineRecalled, EngineAborted, Gauges, StopAsked, Tick>;
+    std::variant<Connected, MessageFrom, StoodStill, LinkLost, BodiesOpened, BodiesStored,
+                 EngineWarmed, RecordsDone, EngineRecalled, EngineAborted, Gauges, StopAsked, Tick>;
 
 // ---- commands --------------------------------------------------------------------------------
 

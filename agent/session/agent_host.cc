@@ -123,6 +123,9 @@ base::ExitCode AgentHost::run() {
 
 void AgentHost::turn() {
   now_ = clock_.mono();
+  if (link_.mute(now_)) {
+    feed(StoodStill{now_ - link_.spoke_at()});
+  }
   link_.receive(now_, messages_);
   if (!connected_told_ && link_.called()) {
     connected_told_ = true;

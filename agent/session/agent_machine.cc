@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/wire/link.h"
+
 namespace tutti::session {
 
 using base::ExitCode;
@@ -87,7 +89,8 @@ void AgentMachine::take(const wire::Welcome& message) {
   run_ = message.run;
   number_ = message.agent;
   heartbeat_ = message.heartbeat;
-  out_->emplace_back(SetLiveness{message.heartbeat, message.lost_after});
+  lost_after_ = message.lost_after;
+  out_->emplace_back(SetLiveness{heartbeat_, lost_after_});
 }
 
 void AgentMachine::take(const wire::Refused& message) {
@@ -111,6 +114,7 @@ void AgentMachine::take(const wire::Prepare& message) {
   }
   state_ = AgentState::kPreparing;
   prepare_ = message;
+  out_->emplace_back(SetLiveness{heartbeat_, std::max(lost_after_, wire::kPreparingPatience)});
   out_->emplace_back(OpenBodies{message.bodies_hash, message.bodies_bytes, message.bodies_rows});
 }
 
@@ -196,6 +200,7 @@ void AgentMachine::take(const wire::ArmPhase& message) {
   phase_.lost_before = records_lost_;
   gauges_at_ = now_ + heartbeat_;
   interval_ends_at_ = next_interval_end();
+  out_->emplace_back(SetLiveness{heartbeat_, lost_after_});
   out_->emplace_back(EngineArm{message});
   out_->emplace_back(SpoolNote{message});
   send(wire::Armed{message.phase});
@@ -227,9 +232,7 @@ void AgentMachine::on(const EngineRecalled& event) {
   }
   --phase_.recalls_out;
   phase_.returned += event.unstarted.size();
-  if (event.number != 0) {
-    send(wire::Recalled{event.phase, event.number, event.unstarted});
-  }
+  send(wire::Recalled{event.phase, event.number, event.unstarted});
 }
 
 void AgentMachine::take(const wire::Drain& message) {
@@ -257,7 +260,7 @@ void AgentMachine::abort_engine(const std::string& reason) {
   out_->emplace_back(EngineAbort{reason});
 }
 
-// Number 0 says: nobody asked, they came back with the abort.
+// Number 0 says: nobody asked, they came back with the abort, or because we leave.
 void AgentMachine::on(const EngineAborted& event) {
   if (event.phase != phase_.number || !phase_.abort_out) {
     ++illegal_;
@@ -350,6 +353,17 @@ void AgentMachine::take(const wire::Goodbye& message) {
         well ? "the run is over" : fmt::format("the coordinator left: {}", message.reason));
 }
 
+// This process was stopped, or its host slept. What waits here may have been called missing, and
+// nothing of it may be started, not even for as long as it takes to find out by listening. Should
+// the coordinator still be there, it gets all of it back.
+void AgentMachine::on(const StoodStill& event) {
+  if (state_ == AgentState::kInPhase) {
+    leave(ExitCode::kExecution,
+          fmt::format("this agent stood still for {:.1f} s, and after {:.1f} s it is given up",
+                      event.silence.to_seconds(), lost_after_.to_seconds()));
+  }
+}
+
 void AgentMachine::on(const LinkLost& event) {
   if (!linked_) {
     ++illegal_;
@@ -376,6 +390,7 @@ void AgentMachine::leave(ExitCode code, const std::string& reason) {
   if (state_ == AgentState::kLeaving) {
     return;
   }
+  left_in_phase_ = state_ == AgentState::kInPhase;
   leave_code_ = code;
   leave_reason_ = reason;
   if (state_ == AgentState::kInPhase && !phase_.aborted) {
@@ -403,6 +418,9 @@ void AgentMachine::go_on_leaving() {
   if (linked_ && !goodbye_said_) {
     goodbye_said_ = true;
     leave_by_ = now_ + config_.goodbye_max;
+    if (!holding() && left_in_phase_) {
+      send(drained());  // leases that cross this on their way are never started
+    }
     send(wire::Goodbye{leave_reason_});
   }
   if (linked_ && !batcher_.all_acknowledged() && now_ < leave_by_) {

@@ -21,8 +21,9 @@ namespace tutti::session {
 
 struct AgentConfig {
   wire::Hello hello{};
-  base::Duration orphan_drain_max =
-      base::Duration::seconds(60);                          // coordinator lost: in-flight ends
+  // In-flight queries of an agent without a coordinator may end by themselves for this long; then
+  // they are cancelled, so that no orphan loads a frontend 10 s after its coordinator's end.
+  base::Duration orphan_drain_max = base::Duration::seconds(5);
   base::Duration abort_max = base::Duration::seconds(5);    // for cancelled exchanges to come back
   base::Duration goodbye_max = base::Duration::seconds(5);  // for the last acknowledgements
 };
@@ -82,6 +83,7 @@ class AgentMachine {
 
   void on(const Connected& event);
   void on(MessageFrom& event);
+  void on(const StoodStill& event);
   void on(const LinkLost& event);
   void on(const BodiesOpened& event);
   void on(const BodiesStored& event);
@@ -142,6 +144,7 @@ class AgentMachine {
   base::Id run_{};
   std::uint32_t number_ = 0;
   base::Duration heartbeat_ = base::Duration::millis(500);
+  base::Duration lost_after_{};
   base::Instant gauges_at_ = base::kFarFuture;
   base::Instant interval_ends_at_ = base::kFarFuture;  // of Health, whatever the heartbeat
   wire::Prepare prepare_{};
@@ -153,6 +156,7 @@ class AgentMachine {
 
   base::ExitCode leave_code_ = base::ExitCode::kOk;
   std::string leave_reason_;
+  bool left_in_phase_ = false;
   bool goodbye_said_ = false;
   base::Instant leave_by_ = base::kFarFuture;  // then abort, then go
 };

@@ -42,6 +42,9 @@ class CoordinatorLink {
   void poll(base::Instant now);
   void set_liveness(base::Duration heartbeat, base::Duration lost_after);
   bool lost(base::Instant now) const;
+  // Ask before receive(): what the peer said before it gave us up looks like life.
+  bool mute(base::Instant now) const { return called() && link_->mute(now); }
+  base::Instant spoke_at() const { return link_->spoke_at(); }
   std::string why_lost(base::Instant now);
   bool settled() const { return backlog_.empty() && link_->settled(); }
   base::Instant next_deadline() const { return link_->next_deadline(); }

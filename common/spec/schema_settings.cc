@@ -350,17 +350,19 @@ std::vector<Row> distributed_rows() {
           .about("Allow agents on other hosts without keys: anyone who reaches the port can join.")
           .flag("insecure-agents"),
       field("on_agent_loss", &Distributed::on_agent_loss)
-          .about("What a lost agent does to the run; its records so far are kept.")
-          .one_of({"stop"})
-          .not_yet({"continue"},
-                   "use stop: the run ends as INVALID with everything recorded so far")
+          .about("What a lost agent does to the run, which is INVALID either way and keeps its "
+                 "records: stop ends it; continue goes on with the agents that are left, each with "
+                 "the slots it had, and ends when none is left. Before the first phase a lost "
+                 "agent always ends the run.")
+          .one_of({"stop", "continue"})
           .flag("on-agent-loss"),
       field("heartbeat_s", &Distributed::heartbeat_s)
           .about("How often coordinator and agents show that they are alive.")
           .at_least(0.01)
           .at_most(60),
       field("lost_after_s", &Distributed::lost_after_s)
-          .about("Silence after which the other side is lost; at least twice heartbeat_s.")
+          .about("Silence after which the other side is lost; at least twice heartbeat_s. While "
+                 "agents prepare, 30 s at least.")
           .at_least(0.02)
           .at_most(3'600),
       field("token_source", &Distributed::token_source)

@@ -17,7 +17,7 @@ enum class Pattern : std::uint8_t { kMaxThroughput, kPoisson, kConcurrency };
 enum class GcMode : std::uint8_t { kDisabled, kRelaxed, kSystem };
 enum class ProfilerEngine : std::uint8_t { kNone, kVllm };
 enum class TokenSource : std::uint8_t { kNone, kUsage };
-enum class OnAgentLoss : std::uint8_t { kStop };
+enum class OnAgentLoss : std::uint8_t { kStop, kContinue };
 
 struct Runtime {
   std::optional<std::int64_t> min_issue_duration_ms;
@@ -132,7 +132,7 @@ struct Distributed {
   bool insecure = false;                  // allow other hosts without keys
   OnAgentLoss on_agent_loss = OnAgentLoss::kStop;
   double heartbeat_s = 0.5;
-  double lost_after_s = 5.0;
+  double lost_after_s = 2.5;
   TokenSource token_source = TokenSource::kNone;
   double max_clock_error_ms = 5.0;
 };

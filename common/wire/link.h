@@ -21,6 +21,10 @@
 
 namespace tutti::wire {
 
+// While an agent prepares, each side bears with this much silence at least: an agent reads a body
+// set as a whole then, on the thread that talks, and nobody loads a frontend.
+inline constexpr base::Duration kPreparingPatience = base::Duration::seconds(30);
+
 struct LinkConfig {
   base::Duration heartbeat = base::Duration::millis(500);   // say something at least this often
   base::Duration lost_after = base::Duration::seconds(10);  // silence that means the peer is gone
@@ -78,6 +82,10 @@ class Link {
 
   // Nothing valid was heard for lost_after. Once poll() has seen it, it stays true.
   bool lost(base::Instant now) const;
+  // We ourselves have said nothing for so long that the peer must have given us up: this process
+  // stood still. True until the next poll(), which says something.
+  bool mute(base::Instant now) const { return now - spoke_at_ >= config_.lost_after; }
+  base::Instant spoke_at() const { return spoke_at_; }
   // Everything sent was acknowledged.
   bool idle() const { return window_.empty(); }
   // Everything that arrived was acknowledged too: no word is owed in either direction.

@@ -234,6 +234,18 @@ void Peers::poll(base::Instant now, std::vector<PeerEvent>& out) {
   }
 }
 
+void Peers::set_lost_after(base::Duration silence) {
+  if (silence == settings_.link.lost_after) {
+    return;
+  }
+  settings_.link.lost_after = silence;
+  for (auto& [key, peer] : peers_) {
+    if (peer.dialled == nullptr || peer.heard) {
+      peer.link.set_liveness(settings_.link.heartbeat, silence);
+    }
+  }
+}
+
 void Peers::close(AgentKey agent, base::Instant now, base::Duration patience) {
   if (const auto found = peers_.find(agent); found != peers_.end() && !found->second.closing) {
     found->second.closing = true;

@@ -65,6 +65,8 @@ class Peers {
   // Sleeps until something arrives, a descriptor of `fds` is readable, or `until`.
   void wait(base::Instant now, base::Instant until, std::vector<wire::WaitFd>& fds);
   base::Instant next_deadline() const;
+  // Of all peers that have spoken, and of those to come.
+  void set_lost_after(base::Duration silence);
 
   // As bound, wildcards resolved; same order as PeerSettings::listen.
   std::vector<std::string> listening() const;

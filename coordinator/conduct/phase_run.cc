@@ -136,11 +136,36 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
 
 void PhaseRun::drained(AgentKey agent, const wire::Drained& message) {
   const std::size_t i = seat_of(agent);
+  if (i != kNobody && seats_[i].leaving && !seats_[i].lost) {
+    take_back_unstarted(i, message.started);
+    if (!seats_[i].drain_sent) {
+      return;  // said unasked, before its goodbye
+    }
+  }
   if (i == kNobody || !seats_[i].drain_sent || seats_[i].drained || seats_[i].lost) {
     ++strays_;
     return;
   }
   seats_[i].drained = message;
+}
+
+// An agent that leaves says how much it had started, after the last record of it. When all of that
+// has records, the rest are leases that reached it too late, and others may have them.
+void PhaseRun::take_back_unstarted(std::size_t i, std::uint64_t started) {
+  Seat& seat = seats_[i];
+  if (started != seat.leased - seat.outstanding) {
+    return;
+  }
+  for (auto it = out_.begin(); it != out_.end();) {
+    if (it->second.seat != i) {
+      ++it;
+      continue;
+    }
+    returned_.emplace(it->first, it->second.command);
+    it = out_.erase(it);
+  }
+  seat.leased -= seat.outstanding;
+  seat.outstanding = 0;
 }
 
 void PhaseRun::lose(AgentKey agent, const std::string& why) {
@@ -399,10 +424,7 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
   }
   if (mode_ == Mode::kOpen || mode_ == Mode::kFilling) {
     lease_more(now, out);
-    const bool nobody = std::none_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
-      return !seat.lost && !seat.leaving && seat.slots > 0;
-    });
-    if (nobody && mode_ == Mode::kFilling) {
+    if (!served() && mode_ == Mode::kFilling) {
       trim();
       give_up_holes("never issued: no agent with slots was left");
     }
@@ -419,6 +441,12 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
                       ? "never issued: the run was aborted"
                       : "never issued: its agent gave it back after the last lease");
   }
+}
+
+bool PhaseRun::served() const {
+  return std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
+    return !seat.lost && !seat.leaving && seat.slots > 0;
+  });
 }
 
 bool PhaseRun::over() const {

@@ -82,6 +82,8 @@ class PhaseRun {
   bool issuing() const { return mode_ < Mode::kDraining; }
   bool stopped() const { return closed_; }  // before the schedule's end
   bool over() const;
+  // Some agent could take commands still.
+  bool served() const;
   // The first living agent that owes an answer for longer than `limit`; null when none.
   const Seat* overdue(base::Instant now, base::Duration limit) const;
 
@@ -120,6 +122,7 @@ class PhaseRun {
   void drain_all(base::Instant now, std::vector<Command>& out);
   void trim();
   void give_up_holes(const char* why);
+  void take_back_unstarted(std::size_t seat, std::uint64_t started);
   void close_seat(std::size_t seat, const std::string& why);
   void close_drained_seats(base::Instant now);
   bool recall_pending() const;

@@ -216,6 +216,7 @@ void RunHost::turn() {
     feed(Tick{});
   }
   ship_bodies();
+  peers_->set_lost_after(machine_.lost_after());
   peers_->poll(now_, arrivals_);
   draw();
   tell_watch();
@@ -433,12 +434,12 @@ void RunHost::begin_phase(const PhaseStarted& started) {
     }
     view_ = std::make_unique<console::LiveView>(std::move(names), settings_.frontends);
   }
-  std::vector<std::uint32_t> targets;
+  std::vector<std::uint32_t> targets(rows_.size(), 0);  // of agents lost before: nothing
   for (const auto& [agent, slots] : started.slots) {
     if (phase.schedule.kind == base::PhaseKind::kPerformance) {
       performance_slots_[agent] = slots;
     }
-    targets.push_back(phase.schedule.pacing == base::Pacing::kClosedLoop ? slots : 0);
+    targets[rows_.at(agent)] = phase.schedule.pacing == base::Pacing::kClosedLoop ? slots : 0;
   }
   view_->begin_phase(phase.name, phase.schedule.total, std::move(targets), started.start_at);
   base::log_info("conduct", fmt::format("phase {}: {} queries", phase.name, phase.schedule.total));

@@ -9,6 +9,7 @@
 // counted (illegal()) and changes nothing.
 // Owned by the coordinator's main thread.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 
 #include "common/base/time.h"
 #include "common/plan/stop.h"
+#include "common/wire/link.h"
 #include "coordinator/conduct/capacity.h"
 #include "coordinator/conduct/phase_run.h"
 #include "coordinator/conduct/run_events.h"
@@ -65,6 +67,12 @@ class RunMachine {
   std::uint64_t illegal() const { return illegal_; }
   // What the load takes of the agents' hosts; empty before they are prepared.
   const std::vector<std::string>& budget() const { return budget_; }
+  // Silence that means an agent is lost, as things stand: one that prepares may be reading a large
+  // body set, and answers nobody meanwhile.
+  base::Duration lost_after() const {
+    return state_ == RunState::kPreparing ? std::max(plan_.lost_after, wire::kPreparingPatience)
+                                          : plan_.lost_after;
+  }
 
  private:
   struct Peer {
@@ -116,7 +124,9 @@ class RunMachine {
   void tell_issuing_end();
   void judge_phase();
   void check_answers();
+  bool has_slots(std::uint32_t phase) const;
   void lose_agent(AgentKey agent, const std::string& why);
+  std::string going_on() const;
   void stop_run(base::ExitCode exit, const std::string& reason, base::Duration grace);
   void abort_phase(const std::string& reason);
   void end_phase();

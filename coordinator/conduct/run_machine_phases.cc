@@ -24,20 +24,32 @@ void RunMachine::arm_next_phase() {
     return;
   }
   const Duration error = roster_.clock_error_max(now_ + plan_.timeouts.arm_lead);
+  std::string why;
   if (error > plan_.clock_error_max) {
+    why = fmt::format(
+        "the agents' clocks are only known to ±{:.3f} ms, ±{:.3f} ms is allowed "
+        "(distributed.max_clock_error_ms)",
+        error.to_seconds() * 1e3, plan_.clock_error_max.to_seconds() * 1e3);
+  } else if (!has_slots(next_phase_)) {
+    why = "none of the agents that are left has slots in it";
+  }
+  if (!why.empty()) {
     stopping_ = true;
     outcome_.complete = false;
     outcome_.exit = ExitCode::kExecution;
     outcome_.reasons.push_back(
-        fmt::format("phase {} was not started: the agents' clocks are only known to ±{:.3f} ms, "
-                    "±{:.3f} ms is allowed (distributed.max_clock_error_ms)",
-                    plan_.phases[next_phase_].name, error.to_seconds() * 1e3,
-                    plan_.clock_error_max.to_seconds() * 1e3));
+        fmt::format("phase {} was not started: {}", plan_.phases[next_phase_].name, why));
     notice(NoticeLevel::kError, outcome_.reasons.back());
     start_merge();
     return;
   }
   begin_phase(next_phase_++);
+}
+
+bool RunMachine::has_slots(std::uint32_t phase) const {
+  return std::any_of(peers_.begin(), peers_.end(), [this, phase](const auto& entry) {
+    return roster_.alive(entry.first) && entry.second.share.slots[phase] > 0;
+  });
 }
 
 // Accuracy phases go on where the performance phase left the gap generator. The plan reckons with
@@ -58,6 +70,9 @@ void RunMachine::begin_phase(std::uint32_t index) {
   PhaseStarted started{index, now_ + lead, {}};
   std::vector<Seat> seats;
   for (const roster::Agent* agent : roster_.by_name()) {
+    if (agent->lost) {
+      continue;  // in an earlier phase; what it would have held here stays empty
+    }
     Peer& peer = peers_.at(agent->key);
     Seat seat;
     seat.agent = agent->key;
@@ -328,17 +343,39 @@ void RunMachine::lose_agent(AgentKey agent, const std::string& why) {
            fmt::format("agent {} was lost after its records: {}", name, why));
     return;
   }
-  const std::string reason = fmt::format("agent {} was lost {:.3f} s after phase {} began: {}",
-                                         name, (now_ - phase_->start_at()).to_seconds(),
-                                         plan_.phases[phase_->phase()].name, why);
+  std::string reason = fmt::format("agent {} was lost {:.3f} s after phase {} began: {}", name,
+                                   (now_ - phase_->start_at()).to_seconds(),
+                                   plan_.phases[phase_->phase()].name, why);
   phase_->lose(agent, why);
   outcome_.valid = false;
-  if (stopping_) {
+  const bool go_on = plan_.on_agent_loss == AgentLoss::kContinue && phase_->served();
+  if (go_on && !stopping_) {
+    reason += going_on();
+  }
+  if (stopping_ || go_on) {
     outcome_.reasons.push_back(reason);
     notice(NoticeLevel::kError, reason);
   } else {
     stop_run(ExitCode::kExecution, reason, base::kFarFuture - now_);
   }
+}
+
+// What is left of the load when the others go on: nobody takes over the lost agent's slots.
+std::string RunMachine::going_on() const {
+  std::uint64_t agents = 0;
+  std::uint64_t left = 0;
+  std::uint64_t all = 0;
+  for (const auto& [key, peer] : peers_) {
+    if (!peer.joined) {
+      continue;
+    }
+    const std::uint32_t slots = peer.share.slots[phase_->phase()];
+    all += slots;
+    agents += roster_.alive(key) ? 1U : 0U;
+    left += roster_.alive(key) ? slots : 0U;
+  }
+  return fmt::format("; the run goes on with {} of {} agents and {} of {} slots", agents,
+                     plan_.agents_expected, left, all);
 }
 
 // The first call ends issuing, and with `grace` over, or at the second call, everything in flight.

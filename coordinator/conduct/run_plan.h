@@ -35,6 +35,9 @@ struct Timeouts {
   base::Duration run{};            // the whole run, from its first event; 0: no limit
 };
 
+// What losing an agent in a phase does. kContinue: the others go on, each with the slots it had.
+enum class AgentLoss : std::uint8_t { kStop, kContinue };
+
 // Facts of the rendered body set (data::BodySet).
 struct BodyFacts {
   std::string hash;
@@ -51,7 +54,8 @@ struct RunPlan {
   // one command for one free slot, n > 0 is always n.
   std::int64_t prefetch = -1;
   base::Duration heartbeat = base::Duration::millis(500);
-  base::Duration lost_after = base::Duration::seconds(10);
+  base::Duration lost_after = base::Duration::millis(2500);
+  AgentLoss on_agent_loss = AgentLoss::kStop;
   base::Duration clock_error_max = base::Duration::millis(10);
 
   std::string note;  // report::run_note(): kept by the agents, for tutti report --from-spools

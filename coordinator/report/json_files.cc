@@ -447,6 +447,17 @@ std::string result_summary_json(const Report& report) {
   out["run_id"] = report.facts.run.hex();
   out["test_started_at_utc"] = utc_text(report.facts.started_wall_ns);
   out["verdict"] = verdict_json(report.verdict);
+  if (report.facts.went_on) {
+    Json& lost = out["went_on_without_lost_agents"] = Json::array();
+    for (const AgentFacts& agent : report.facts.agents) {
+      if (agent.lost_at.is_set()) {
+        lost.push_back({{"name", agent.name},
+                        {"host", agent.host},
+                        {"slots", agent.slots},
+                        {"lost_at_s", (agent.lost_at - report.facts.started_at).to_seconds()}});
+      }
+    }
+  }
   if (!report.facts.rebuilt.empty()) {
     out["rebuilt_from_spools"] = report.facts.rebuilt;
   }

@@ -75,6 +75,11 @@ void put_summary(std::string& out, const Report& report) {
   const Summary& summary = report.summary;
   out += "----------------- Summary -----------------\n";
   put_warning(out, report);
+  if (report.facts.went_on) {
+    out +=
+        "WARNING: the run went on without agents that were lost (on_agent_loss: continue) — the "
+        "load was smaller from then on.\n";
+  }
   out += fmt::format("Version: {}\n", report.facts.version);
   put_run_config(out, report.facts.config);
   out += fmt::format("Total samples issued: {}\n", summary.n_issued);

@@ -139,6 +139,7 @@ struct RunFacts {
   RunState state = RunState::kComplete;
   bool interrupted_by_user = false;    // SIGINT or SIGTERM; state is then kInterrupted
   std::vector<std::string> watchdogs;  // sentences, see verdict::RunCount
+  bool went_on = false;                // after losing agents (on_agent_loss: continue)
   ConfigFacts config;
   std::vector<PhaseFacts> phases;  // index = Record::phase
   std::vector<AgentFacts> agents;

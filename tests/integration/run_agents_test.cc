@@ -51,25 +51,11 @@ Asked asked_in(const std::string& folder) {
 }
 
 std::vector<std::string> online(const Mock& mock, const std::string& data,
-                                const std::string& folder, const std::vector<std::string>& more) {
-  std::vector<std::string> words{"tutti",
-                                 "benchmark",
-                                 "online",
-                                 "--model",
-                                 "m",
-                                 "--dataset",
-                                 data,
-                                 "--report-dir",
-                                 folder,
-                                 "--warmup",
-                                 "--warmup-salt",
-                                 "--warmup-requests",
-                                 "50"};
-  for (const auto& url : mock.urls()) {
-    words.insert(words.end(), {"--endpoints", url});
-  }
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+                                const std::string& folder, const std::vector<std::string>& more,
+                                std::size_t concurrency = 96, std::size_t queries = 1500) {
+  OnlineRun run{data, folder, mock.urls(), concurrency, queries, more};
+  run.more.insert(run.more.end(), {"--warmup", "--warmup-salt", "--warmup-requests", "50"});
+  return words_of(run);
 }
 
 // `count` agents that dial `address`, each from a loopback address of its own.
@@ -83,9 +69,6 @@ std::vector<std::unique_ptr<Program>> dialling_agents(std::size_t count,
   return agents;
 }
 
-const std::vector<std::string> kConcurrency = {
-    "--load-pattern", "concurrency", "--concurrency", "96", "--num-samples", "1500"};
-
 TEST(Agents, OneThreeAndSevenAskTheSameInTheSameOrderWithTheSameSalts) {
   const Mock mock(2, {"--ttft", "uniform:2ms:10ms", "--gap", "1ms", "--tokens", "uniform:2:8"});
   const std::string base = fresh_folder("agents-same");
@@ -93,9 +76,8 @@ TEST(Agents, OneThreeAndSevenAskTheSameInTheSameOrderWithTheSameSalts) {
   std::map<std::size_t, Asked> asked;
   for (const std::size_t agents : {1U, 3U, 7U}) {
     const std::string folder = fmt::format("{}/{}", base, agents);
-    auto more = kConcurrency;
-    more.insert(more.end(), {"--local-agents", std::to_string(agents)});
-    const Ran ran = run_program(online(mock, data, folder, more), 120'000);
+    const Ran ran = run_program(
+        online(mock, data, folder, {"--local-agents", std::to_string(agents)}), 120'000);
     ASSERT_EQ(ran.exit_code, 0) << ran.output;
     asked[agents] = asked_in(folder);
     EXPECT_EQ(asked[agents].summary["n_samples_issued"], 1500);
@@ -115,13 +97,12 @@ TEST(Agents, ThatDialUsOverTcpGiveTheSameRun) {
   const Mock mock(2, {"--ttft", "5ms", "--gap", "1ms", "--tokens", "4"});
   const std::string base = fresh_folder("agents-dial");
   const std::string data = write_prompts(base, 200);
-  const Ran alone = run_program(online(mock, data, base + "/alone", kConcurrency), 120'000);
+  const Ran alone = run_program(online(mock, data, base + "/alone", {}), 120'000);
   ASSERT_EQ(alone.exit_code, 0) << alone.output;
 
   const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
-  auto more = kConcurrency;
-  more.insert(more.end(), {"--listen", address, "--expect-agents", "3"});
-  Program coordinator(online(mock, data, base + "/three", more));
+  Program coordinator(
+      online(mock, data, base + "/three", {"--listen", address, "--expect-agents", "3"}));
   const auto agents = dialling_agents(3, address);
   ASSERT_EQ(coordinator.wait(120'000), 0) << coordinator.output();
   for (const auto& agent : agents) {
@@ -146,9 +127,8 @@ TEST(Agents, ThatWeDialServeOneRunAfterAnother) {
         std::make_unique<Program>(std::vector<std::string>{"tutti-agent", "--listen", place}));
   }
   for (const char* name : {"first", "second"}) {
-    auto more = kConcurrency;
-    more.insert(more.end(), {"--agents", places[0] + "," + places[1]});
-    const Ran ran = run_program(online(mock, data, base + "/" + name, more), 120'000);
+    const Ran ran = run_program(
+        online(mock, data, base + "/" + name, {"--agents", places[0] + "," + places[1]}), 120'000);
     ASSERT_EQ(ran.exit_code, 0) << ran.output;
     EXPECT_EQ(samples_of(base + "/" + name).size(), 1500U);
   }
@@ -171,15 +151,14 @@ TEST(Agents, RealPromptFilesRunWholeWithOneAndWithThreeAgents) {
     std::vector<std::vector<std::uint32_t>> samples;
     for (const std::size_t agents : {1U, 3U}) {
       const std::string out = fmt::format("{}/{}", base, agents);
-      std::vector<std::string> more{"--load-pattern", "concurrency", "--concurrency", "512",
-                                    "--num-samples",  "2000"};
+      std::vector<std::string> more;
       std::vector<std::unique_ptr<Program>> remote;
       if (agents == 3) {
         const std::string address = fmt::format("tcp://127.0.0.5:{}", free_port("127.0.0.5"));
-        more.insert(more.end(), {"--listen", address, "--expect-agents", "3"});
+        more = {"--listen", address, "--expect-agents", "3"};
         remote = dialling_agents(3, address);
       }
-      const Ran ran = run_program(online(mock, data, out, more), 120'000);
+      const Ran ran = run_program(online(mock, data, out, more, 512, 2000), 120'000);
       ASSERT_EQ(ran.exit_code, 0) << ran.output;
       samples.push_back(samples_of(out));
       EXPECT_EQ(read_json(out + "/performance/result_summary.json")["n_samples_completed"], 2000);

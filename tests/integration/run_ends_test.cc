@@ -33,48 +33,8 @@ LongRun long_run(const std::string& name, const std::vector<std::string>& urls,
   LongRun setup;
   setup.base = fresh_folder(name);
   setup.folder = setup.base + "/run";
-  setup.words = {"tutti",
-                 "benchmark",
-                 "online",
-                 "--model",
-                 "m",
-                 "--dataset",
-                 write_prompts(setup.base, 300),
-                 "--report-dir",
-                 setup.folder,
-                 "--load-pattern",
-                 "concurrency",
-                 "--concurrency",
-                 "40",
-                 "--num-samples",
-                 "100000"};
-  for (const auto& url : urls) {
-    setup.words.insert(setup.words.end(), {"--endpoints", url});
-  }
-  setup.words.insert(setup.words.end(), more.begin(), more.end());
+  setup.words = words_of({write_prompts(setup.base, 300), setup.folder, urls, 40, 100'000, more});
   return setup;
-}
-
-// Pids of tutti-agent processes that were started with this run's private socket.
-std::vector<pid_t> agents_of(pid_t parent) {
-  std::vector<pid_t> out;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) {
-      continue;
-    }
-    std::ifstream stat(entry.path() / "stat");
-    std::string text{std::istreambuf_iterator<char>(stat), {}};
-    const std::size_t close = text.rfind(')');
-    if (close == std::string::npos || text.find("(tutti-agent)") == std::string::npos) {
-      continue;
-    }
-    // After the name: state, then the parent's pid.
-    if (std::stoi(text.substr(close + 4)) == parent) {
-      out.push_back(std::stoi(name));
-    }
-  }
-  return out;
 }
 
 // `missing`: queries a lost agent may have issued and whose records nobody has.

@@ -57,27 +57,12 @@ TEST(RunHealth, AnAgentThatStandsStillMarksTheRunClientBoundByItsName) {
     agents.push_back(std::make_unique<Program>(
         std::vector<std::string>{"tutti-agent", "--connect", address, "--name", name}));
   }
-  Program run({"tutti",
-               "benchmark",
-               "online",
-               "--model",
-               "m",
-               "--dataset",
-               write_prompts(base, 100),
-               "--report-dir",
-               folder,
-               "--endpoints",
-               mock.urls()[0],
-               "--load-pattern",
-               "concurrency",
-               "--concurrency",
-               "16",
-               "--num-samples",
-               "3200",
-               "--listen",
-               address,
-               "--expect-agents",
-               "2"});
+  Program run(words_of({write_prompts(base, 100),
+                        folder,
+                        mock.urls(),
+                        16,
+                        3200,
+                        {"--listen", address, "--expect-agents", "2"}}));
   ASSERT_TRUE(run.says("phase performance: 3200 queries", 60'000)) << run.output();
   std::this_thread::sleep_for(milliseconds(1500));
   agents[1]->signal(SIGSTOP);

@@ -47,25 +47,7 @@ struct Place {
   }
   std::vector<std::string> benchmark(const Mock& mock, const std::string& folder,
                                      const std::vector<std::string>& more) const {
-    std::vector<std::string> words{"tutti",
-                                   "benchmark",
-                                   "online",
-                                   "--model",
-                                   "m",
-                                   "--dataset",
-                                   data,
-                                   "--endpoints",
-                                   mock.urls().front(),
-                                   "--load-pattern",
-                                   "concurrency",
-                                   "--concurrency",
-                                   "32",
-                                   "--num-samples",
-                                   "400",
-                                   "--report-dir",
-                                   folder};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return words_of({data, folder, {mock.urls().front()}, 32, 400, more});
   }
 };
 

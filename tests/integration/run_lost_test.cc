@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tests/support/program.h"
+#include "tests/support/stage.h"
 
 namespace tutti::testing_support {
 namespace {
@@ -27,99 +28,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLostAfterS = 2;
 
-double seconds_since(Clock::time_point then) {
-  return std::chrono::duration<double>(Clock::now() - then).count();
-}
-
-void sleep_until(Clock::time_point then, double seconds) {
-  poll(nullptr, 0, std::max(0, static_cast<int>((seconds - seconds_since(then)) * 1e3)));
-}
-
-// A coordinator and two agents that dial it, each with a spool folder of its own, in a run that is
-// far too long to end by itself.
-struct Stage {
-  explicit Stage(const std::string& name, const std::string& samples = "1000000",
-                 std::vector<std::string> flags = {"--ttft", "20ms", "--gap", "2ms", "--tokens",
-                                                   "8"})
-      : mock(1, std::move(flags)), base(fresh_folder(name)), folder(base + "/run") {
-    const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
-    coordinator =
-        std::make_unique<Program>(std::vector<std::string>{"tutti",
-                                                           "benchmark",
-                                                           "online",
-                                                           "--model",
-                                                           "m",
-                                                           "--dataset",
-                                                           write_prompts(base, 100),
-                                                           "--report-dir",
-                                                           folder,
-                                                           "--endpoints",
-                                                           mock.urls()[0],
-                                                           "--load-pattern",
-                                                           "concurrency",
-                                                           "--concurrency",
-                                                           "20",
-                                                           "--num-samples",
-                                                           samples,
-                                                           "--listen",
-                                                           address,
-                                                           "--expect-agents",
-                                                           "2",
-                                                           "--distributed.lost-after-s",
-                                                           fmt::format("{}", kLostAfterS)});
-    for (std::size_t i = 0; i < 2; ++i) {
-      agents.push_back(std::make_unique<Program>(std::vector<std::string>{
-          "tutti-agent", "--connect", address, "--name", fmt::format("agent-{}", i), "--cache-dir",
-          base + "/cache", "--spool-dir", spool(i)}));
-    }
-  }
-  std::string spool(std::size_t agent) const { return fmt::format("{}/spool-{}", base, agent); }
-  std::size_t spooled_files(std::size_t agent) const {
-    std::size_t files = 0;
-    std::error_code error;
-    for (std::filesystem::directory_iterator it(spool(agent), error), end; it != end; ++it) {
-      ++files;
-    }
-    return files;
-  }
-  // Until so many completions have been answered.
-  testing::AssertionResult runs(double finished) const {
-    for (int i = 0; i < 500; ++i) {
-      if (mock.metric("tutti_mock_finished_total") >= finished) {
-        return testing::AssertionSuccess();
-      }
-      poll(nullptr, 0, 20);
-    }
-    return testing::AssertionFailure() << "the run does not get going\n" << coordinator->output();
-  }
-
-  Mock mock;
-  std::string base;
-  std::string folder;
-  std::unique_ptr<Program> coordinator;
-  std::vector<std::unique_ptr<Program>> agents;
-};
-
-struct RebuiltRun {
-  Ran ran;
-  json summary;
-};
-
-RebuiltRun rebuild(const std::vector<std::string>& spools, const std::string& folder) {
-  std::vector<std::string> words{"tutti", "report", "--report-dir", folder, "--from-spools"};
-  words.insert(words.end(), spools.begin(), spools.end());
-  RebuiltRun out;
-  out.ran = run_program(words);
-  if (out.ran.exit_code == 4) {
-    out.summary = read_json(folder + "/performance/result_summary.json");
-  }
-  return out;
+// Long enough never to end by itself.
+StageSettings two_agents(const std::string& name) {
+  StageSettings settings;
+  settings.name = name;
+  settings.more = {"--distributed.lost-after-s", fmt::format("{}", kLostAfterS)};
+  return settings;
 }
 
 // The agents let what is in flight end, so no reply is cut: records of all spools = completions
 // that the mock has answered, to the last one.
 TEST(Lost, AKilledCoordinatorsRunIsRebuiltWholeFromTheSpools) {
-  Stage stage("lost-coordinator");
+  Stage stage(two_agents("lost-coordinator"));
   ASSERT_TRUE(stage.runs(150));
   stage.coordinator->signal(SIGKILL);
   const auto killed_at = Clock::now();
@@ -164,7 +84,7 @@ TEST(Lost, AKilledCoordinatorsRunIsRebuiltWholeFromTheSpools) {
 // The frozen agent's records that the coordinator has, and those that it made after its thaw and
 // nobody wanted, are the ones in its spool; the other agent's are in the run's report.
 TEST(Lost, AFrozenAgentIsNamedAndItsRecordsAreInItsSpool) {
-  Stage stage("lost-frozen");
+  Stage stage(two_agents("lost-frozen"));
   ASSERT_TRUE(stage.runs(200));
   stage.agents[1]->signal(SIGSTOP);
   EXPECT_EQ(stage.coordinator->wait(12'000), 4) << stage.coordinator->output();
@@ -227,27 +147,12 @@ std::string run_without_room(const std::string& base, const std::string& name, r
         std::vector<std::string>{"tutti-agent", "--connect", address, "--name", "full",
                                  "--cache-dir", base + "/cache", "--spool-dir", folder + "-spool"});
   }
-  Program coordinator({"tutti",
-                       "benchmark",
-                       "online",
-                       "--model",
-                       "m",
-                       "--dataset",
-                       base + "/prompts.jsonl",
-                       "--report-dir",
-                       folder,
-                       "--endpoints",
-                       mock.urls()[0],
-                       "--load-pattern",
-                       "concurrency",
-                       "--concurrency",
-                       "20",
-                       "--num-samples",
-                       std::to_string(samples),
-                       "--listen",
-                       address,
-                       "--expect-agents",
-                       "1"});
+  Program coordinator(words_of({base + "/prompts.jsonl",
+                                folder,
+                                mock.urls(),
+                                20,
+                                samples,
+                                {"--listen", address, "--expect-agents", "1"}}));
   EXPECT_EQ(coordinator.wait(14'000), 0) << coordinator.output();
   EXPECT_EQ(agent->wait(5'000), 0) << agent->output();
   const json summary = read_json(folder + "/performance/result_summary.json");

@@ -5,6 +5,8 @@
 namespace tutti::sim {
 namespace {
 
+constexpr std::size_t kUnreadMax = 4096;  // SocketOptions::queue_max
+
 wire::Hello hello_of(const AgentOptions& options) {
   wire::Hello hello;
   hello.protocol_version = options.protocol_version;
@@ -20,7 +22,6 @@ wire::Hello hello_of(const AgentOptions& options) {
 session::AgentConfig config_of(const AgentOptions& options) {
   session::AgentConfig config;
   config.hello = hello_of(options);
-  config.orphan_drain_max = Duration::seconds(10);
   return config;
 }
 
@@ -37,10 +38,14 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
     if (crashed_ || line_ == nullptr) {
       return;
     }
-    for (wire::Message& message : line_->receive(bytes, local())) {
-      world_.note(wire::name_of(message), node_);
-      inbox_.emplace_back(session::MessageFrom{std::move(message)});
+    if (world_.now() < frozen_until_) {
+      if (unread_.size() < kUnreadMax) {
+        unread_.push_back(bytes);
+      }
+      return;
     }
+    note_standstill();
+    hear(bytes);
     turn();
   });
   engine_ = std::make_unique<SimEngine>(
@@ -69,6 +74,41 @@ void AgentNode::crash() {
   engine_->crash();
 }
 
+void AgentNode::hear(const std::string& bytes) {
+  for (wire::Message& message : line_->receive(bytes, local())) {
+    world_.note(wire::name_of(message), node_);
+    inbox_.emplace_back(session::MessageFrom{std::move(message)});
+  }
+}
+
+void AgentNode::note_standstill() {
+  const wire::Link& link = line_->link();
+  if (link.peer().is_set() && link.mute(local())) {
+    inbox_.emplace_back(session::StoodStill{local() - link.spoke_at()});
+  }
+}
+
+// Threads do not wake in step: the workers may be a little ahead of the session.
+void AgentNode::freeze(Duration lasts) {
+  world_.note("freeze", node_);
+  engine_->freeze(lasts);
+  const Duration late = Duration::micros(static_cast<std::int64_t>(world_.below(2000)));
+  frozen_until_ = std::max(frozen_until_, world_.now() + lasts + late);
+  world_.at(frozen_until_, [this] { thaw(); });
+}
+
+void AgentNode::thaw() {
+  if (world_.now() < frozen_until_ || crashed_ || line_ == nullptr) {
+    return;
+  }
+  world_.note("thaw", node_);
+  note_standstill();
+  for (const std::string& bytes : std::exchange(unread_, {})) {
+    hear(bytes);
+  }
+  turn();
+}
+
 void AgentNode::signal() {
   world_.note("signal", node_);
   if (!gone() && line_ != nullptr) {
@@ -82,7 +122,7 @@ void AgentNode::post(session::Event event) {
 }
 
 void AgentNode::turn() {
-  if (crashed_ || turning_ || line_ == nullptr) {
+  if (crashed_ || turning_ || line_ == nullptr || world_.now() < frozen_until_) {
     return;
   }
   turning_ = true;

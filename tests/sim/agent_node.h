@@ -36,6 +36,7 @@ class AgentNode {
   std::size_t node() const { return node_; }
   void begin();
   void crash();
+  void freeze(Duration lasts);  // SIGSTOP, and SIGCONT later; frames wait, up to a socket's queue
   void signal();
   bool crashed() const { return crashed_; }
   bool gone() const { return crashed_ || exited_; }
@@ -47,6 +48,9 @@ class AgentNode {
 
  private:
   Instant local() const { return options_.clock.at(world_.now()); }
+  void hear(const std::string& bytes);
+  void thaw();
+  void note_standstill();
   void post(session::Event event);
   void turn();
   void perform(session::Command& command);
@@ -62,6 +66,8 @@ class AgentNode {
   std::unique_ptr<SimEngine> engine_;
   Alarm alarm_;
   std::deque<session::Event> inbox_;
+  std::deque<std::string> unread_;  // came while it was frozen
+  Instant frozen_until_{};
   bool turning_ = false;
   bool crashed_ = false;
   bool exited_ = false;

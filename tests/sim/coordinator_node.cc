@@ -1,8 +1,16 @@
 #include "tests/sim/coordinator_node.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "common/plan/deal.h"
+
 namespace tutti::sim {
+namespace {
+
+constexpr std::size_t kUnreadMax = 4096;  // SocketOptions::queue_max
+
+}  // namespace
 
 std::vector<conduct::StoredRecord> SimLedger::accept(std::size_t agent,
                                                      const wire::RecordBatch& batch) {
@@ -43,12 +51,37 @@ void CoordinatorNode::begin() {
   turn();
 }
 
+void CoordinatorNode::freeze(Duration lasts) {
+  world_.note("freeze", 0);
+  frozen_until_ = std::max(frozen_until_, world_.now() + lasts);
+  world_.at(frozen_until_, [this] { thaw(); });
+}
+
+void CoordinatorNode::thaw() {
+  if (frozen() || crashed_) {
+    return;
+  }
+  for (const auto& [from, bytes] : std::exchange(unread_, {})) {
+    hear(from, bytes);
+  }
+  unread_of_.clear();
+  turn();
+}
+
 void CoordinatorNode::dial(std::size_t node) {
+  if (frozen()) {
+    world_.at(frozen_until_, [this, node] { dial(node); });
+    return;
+  }
   peer_of(node, true);
   turn();
 }
 
 void CoordinatorNode::ask_stop(conduct::StopKind kind) {
+  if (frozen()) {
+    world_.at(frozen_until_, [this, kind] { ask_stop(kind); });
+    return;
+  }
   if (!crashed_ && !finished()) {
     world_.note("stop asked", 0, static_cast<std::uint64_t>(kind));
     step(conduct::StopAsked{kind, "a stop was asked for"});
@@ -70,6 +103,17 @@ void CoordinatorNode::receive(std::size_t from, const std::string& bytes) {
   if (crashed_) {
     return;
   }
+  if (frozen()) {
+    if (++unread_of_[from] <= kUnreadMax) {
+      unread_.emplace_back(from, bytes);
+    }
+    return;
+  }
+  hear(from, bytes);
+  turn();
+}
+
+void CoordinatorNode::hear(std::size_t from, const std::string& bytes) {
   Peer& peer = peer_of(from, false);
   if (peer.lost) {
     return;  // given up for good: its frames go nowhere
@@ -82,7 +126,26 @@ void CoordinatorNode::receive(std::size_t from, const std::string& bytes) {
       step(conduct::MessageFrom{from, std::move(message)});
     }
   }
-  turn();
+}
+
+// Nobody's part grows or shrinks by another's loss: it is what the whole crowd's split gives it.
+void CoordinatorNode::check_slots(const conduct::PhaseStarted& started) {
+  const PhaseTruth& truth = witness_.phases().at(started.phase);
+  if (!truth.closed_loop) {
+    return;
+  }
+  const auto crowd = machine_.roster().by_name();
+  const auto shares = plan::split_slots(truth.concurrency, crowd.size());
+  for (std::size_t i = 0; i < crowd.size(); ++i) {
+    const auto seat = std::find_if(started.slots.begin(), started.slots.end(),
+                                   [&](const auto& entry) { return entry.first == crowd[i]->key; });
+    const bool here = seat != started.slots.end();
+    if (here == crowd[i]->lost || (here && seat->second != shares[i])) {
+      witness_.complain("phase {}: agent {} ({}) has {} slots, its share is {}", started.phase,
+                        crowd[i]->name(), crowd[i]->lost ? "lost" : "alive",
+                        here ? seat->second : 0, shares[i]);
+    }
+  }
 }
 
 void CoordinatorNode::step(const conduct::Event& event) {
@@ -111,15 +174,7 @@ void CoordinatorNode::perform(const conduct::Command& command) {
     peer.close_by = world_.now() + kLinger;
   } else if (const auto* started = std::get_if<conduct::PhaseStarted>(&command)) {
     world_.note("phase started", 0, started->phase);
-    std::uint64_t sum = 0;
-    for (const auto& [agent, slots] : started->slots) {
-      sum += slots;
-    }
-    const auto& truth = witness_.phases().at(started->phase);
-    if (truth.closed_loop && sum != truth.concurrency) {
-      witness_.complain("the slots of phase {} add up to {}, C is {}", started->phase, sum,
-                        truth.concurrency);
-    }
+    check_slots(*started);
   } else if (const auto* issued = std::get_if<conduct::PhaseIssuingEnded>(&command)) {
     world_.note("issuing ended", 0, issued->phase, issued->issued);
     issuing_ends_[issued->phase] = *issued;
@@ -147,8 +202,14 @@ void CoordinatorNode::ship_bodies(std::size_t node) {
 }
 
 void CoordinatorNode::turn() {
-  if (crashed_) {
+  if (crashed_ || frozen()) {
     return;
+  }
+  if (machine_.lost_after() != link_config_.lost_after) {
+    link_config_.lost_after = machine_.lost_after();
+    for (auto& [node, peer] : peers_) {
+      peer.line->link().set_liveness(link_config_.heartbeat, link_config_.lost_after);
+    }
   }
   if (finished() && world_.now() > finished_at_ + kLinger) {
     crashed_ = true;  // the process has ended
@@ -157,6 +218,10 @@ void CoordinatorNode::turn() {
   for (auto& [node, peer] : peers_) {
     if (!peer.lost && peer.line->link().lost(local())) {
       peer.lost = true;
+      if (!peer.closing) {
+        given_up_.emplace(node, world_.now());
+        witness_.give_up(node);
+      }
       world_.note("peer lost", 0, node);
       step(conduct::PeerLost{node, "silence"});
     }

@@ -4,6 +4,7 @@
 // and a ledger in memory that takes every batch once. Single thread.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,6 +49,7 @@ class CoordinatorNode {
   void dial(std::size_t node);
   void ask_stop(conduct::StopKind kind);
   void crash() { crashed_ = true; }
+  void freeze(Duration lasts);  // SIGSTOP, and SIGCONT later; frames wait, up to a socket's queue
   bool crashed() const { return crashed_; }
 
   bool finished() const { return finish_.has_value(); }
@@ -65,6 +67,11 @@ class CoordinatorNode {
     return it == settled_.end() ? Instant{} : it->second;
   }
   const std::vector<std::string>& notices() const { return notices_; }
+  // When a node was lost by its silence; not set: it was not.
+  Instant given_up_at(std::size_t node) const {
+    const auto it = given_up_.find(node);
+    return it == given_up_.end() ? Instant{} : it->second;
+  }
   Instant local() const { return clock_.at(world_.now()); }
 
  private:
@@ -76,6 +83,10 @@ class CoordinatorNode {
   };
 
   void receive(std::size_t from, const std::string& bytes);
+  void hear(std::size_t from, const std::string& bytes);
+  void thaw();
+  bool frozen() const { return world_.now() < frozen_until_; }
+  void check_slots(const conduct::PhaseStarted& started);
   Peer& peer_of(std::size_t node, bool dialled);
   void step(const conduct::Event& event);
   void perform(const conduct::Command& command);
@@ -91,6 +102,10 @@ class CoordinatorNode {
   SimLedger ledger_;
   Alarm alarm_;
   std::map<std::size_t, Peer> peers_;
+  std::deque<std::pair<std::size_t, std::string>> unread_;  // came while it was frozen
+  std::map<std::size_t, std::size_t> unread_of_;
+  Instant frozen_until_{};
+  std::map<std::size_t, Instant> given_up_;
   bool crashed_ = false;
   std::optional<conduct::Outcome> finish_;
   Instant finished_at_{};

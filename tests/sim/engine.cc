@@ -1,5 +1,6 @@
 #include "tests/sim/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tutti::sim {
@@ -38,8 +39,21 @@ void SimEngine::issue(std::uint32_t phase, const std::vector<base::IssueCommand>
   turn();
 }
 
+void SimEngine::freeze(Duration lasts) {
+  frozen_until_ = std::max(frozen_until_, world_.now() + lasts);
+  world_.at(frozen_until_, [this] { turn(); });
+}
+
+void SimEngine::awake(std::function<void()> then) {
+  if (world_.now() < frozen_until_) {
+    world_.at(frozen_until_, [this, then = std::move(then)] { awake(then); });
+  } else if (!crashed_) {
+    then();
+  }
+}
+
 void SimEngine::turn() {
-  if (crashed_ || !armed_once_) {
+  if (crashed_ || !armed_once_ || world_.now() < frozen_until_) {
     return;
   }
   Instant next = base::kFarFuture;
@@ -70,7 +84,9 @@ void SimEngine::start(const base::IssueCommand& command) {
   const double factor = 1.0 + options_.service_spread * world_.uniform(-1.0, 1.0);
   const Duration service = Duration::from_seconds(options_.service_mean.to_seconds() * factor);
   const auto outcome = world_.maybe(options_.failure) ? wire::Outcome::kFailed : wire::Outcome::kOk;
-  world_.after(service, [this, flight, outcome] { end(flight, outcome); });
+  world_.after(service, [this, flight, outcome] {
+    awake([this, flight, outcome] { end(flight, outcome); });
+  });
 }
 
 void SimEngine::end(std::uint64_t flight, wire::Outcome outcome) {
@@ -118,9 +134,7 @@ void SimEngine::recall(std::uint32_t phase, std::uint32_t number) {
   const auto wait =
       static_cast<std::int64_t>(world_.uniform() * static_cast<double>(options_.answer_max.ns));
   world_.after(Duration::nanos(wait), [this, phase, number, seqs = std::move(unstarted)] {
-    if (!crashed_) {
-      answers_.recalled(phase, number, seqs);
-    }
+    awake([this, phase, number, seqs] { answers_.recalled(phase, number, seqs); });
   });
 }
 
@@ -131,9 +145,7 @@ void SimEngine::abort() {
     end(flights_.begin()->first, wire::Outcome::kCancelled);
   }
   world_.after(options_.answer_max, [this, seqs = std::move(unstarted)] {
-    if (!crashed_) {
-      answers_.aborted(armed_.phase, seqs);
-    }
+    awake([this, seqs] { answers_.aborted(armed_.phase, seqs); });
   });
 }
 

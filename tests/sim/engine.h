@@ -40,7 +40,8 @@ class SimEngine {
   void issue(std::uint32_t phase, const std::vector<base::IssueCommand>& commands);
   void recall(std::uint32_t phase, std::uint32_t number);
   void abort();
-  void crash();  // everything in flight is gone, nothing is answered any more
+  void freeze(Duration lasts);  // what ends meanwhile is seen, and what is due done, afterwards
+  void crash();                 // everything in flight is gone, nothing is answered any more
   wire::Progress progress() const;
   std::uint32_t phase() const { return armed_.phase; }
 
@@ -55,6 +56,8 @@ class SimEngine {
   void start(const base::IssueCommand& command);
   void end(std::uint64_t flight, wire::Outcome outcome);
   std::vector<base::Seq> take_queue();
+  // Now, or when this engine is awake again.
+  void awake(std::function<void()> then);
   Instant local() const { return clock_.at(world_.now()); }
 
   World& world_;
@@ -64,6 +67,7 @@ class SimEngine {
   EngineOptions options_;
   Answers answers_;
   bool crashed_ = false;
+  Instant frozen_until_{};
   bool armed_once_ = false;
   wire::ArmPhase armed_{};
   std::map<base::Seq, base::IssueCommand> queue_;  // lowest first

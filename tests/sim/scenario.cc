@@ -8,6 +8,8 @@
 namespace tutti::sim {
 namespace {
 
+constexpr Duration kHarmlessFreeze = Duration::millis(1500);
+
 using base::Pacing;
 using base::PhaseKind;
 
@@ -85,16 +87,45 @@ void draw_faults(World& world, Scenario& scenario, double span_s) {
   add(0.10, FaultKind::kPartition, Duration::from_seconds(world.log_uniform(0.05, 8.0)));
   add(0.06, FaultKind::kCoordinatorCrash, {});
   add(0.05, FaultKind::kLateAgent, {});
+  const auto freeze = [&world] { return Duration::from_seconds(world.log_uniform(0.05, 12.0)); };
+  add(0.12, FaultKind::kAgentFreeze, freeze());
+  add(0.05, FaultKind::kAgentFreeze, freeze());
+  add(0.06, FaultKind::kCoordinatorFreeze, freeze());
+  add(0.08, FaultKind::kCoordinatorSlow, Duration::from_seconds(world.log_uniform(0.5, 20.0)));
+}
+
+// Back-pressure may slow a run down, and a stop shorter than this is nobody's loss.
+bool harmless(const Fault& fault) {
+  const bool freeze =
+      fault.kind == FaultKind::kAgentFreeze || fault.kind == FaultKind::kCoordinatorFreeze;
+  return fault.kind == FaultKind::kCoordinatorSlow || (freeze && fault.lasts < kHarmlessFreeze);
 }
 
 }  // namespace
 
-bool Scenario::quiet() const {
+bool Scenario::only_agents_fail() const {
   const bool limited =
       std::any_of(plan.phases.begin(), plan.phases.end(),
                   [](const conduct::RunPhase& phase) { return phase.drain_timeout.ns > 0; });
-  return faults.empty() && engine.record_loss == 0 && engine.hang == 0 && network.loss == 0 &&
-         !limited && plan.timeouts.run.ns == 0 && plan.clock_error_max > Duration::millis(100);
+  const bool ours = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == FaultKind::kStop || fault.kind == FaultKind::kWatchdogStop ||
+           fault.kind == FaultKind::kCoordinatorCrash ||
+           (fault.kind == FaultKind::kCoordinatorFreeze && !harmless(fault));
+  });
+  // A reply that comes late because somebody stood still must not count as silence.
+  const bool idle = plan.timeouts.response_idle.ns > 0 && !faults.empty();
+  return !ours && !limited && !idle && absent == 0 && engine.record_loss == 0 && engine.hang == 0 &&
+         plan.timeouts.run.ns == 0 && plan.clock_error_max > Duration::millis(100);
+}
+
+bool Scenario::quiet() const {
+  // One after the other they may add up.
+  const bool harmed = std::count_if(faults.begin(), faults.end(),
+                                    [](const Fault& fault) {
+                                      return fault.kind != FaultKind::kCoordinatorSlow;
+                                    }) > 1 ||
+                      !std::all_of(faults.begin(), faults.end(), harmless);
+  return only_agents_fail() && !harmed && network.loss == 0;
 }
 
 conduct::RunPlan plain_plan(std::size_t agents, std::uint32_t concurrency, base::Seq total) {
@@ -102,7 +133,7 @@ conduct::RunPlan plain_plan(std::size_t agents, std::uint32_t concurrency, base:
   plan.run = base::Id{7, 7};
   plan.agents_expected = static_cast<std::uint32_t>(agents);
   plan.heartbeat = Duration::millis(500);
-  plan.lost_after = Duration::seconds(4);
+  plan.lost_after = Duration::millis(2500);
   plan.target.urls = {"http://a/v1/chat/completions", "http://b/v1/chat/completions"};
   plan.bodies = {"00ff", 12, 3};
   conduct::RunPhase phase;
@@ -160,6 +191,13 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_network(world, scenario);
   scenario.listening = world.maybe(0.3);
   scenario.bodies_cached = world.maybe(0.5);
+  scenario.plan.on_agent_loss =
+      world.maybe(0.5) ? conduct::AgentLoss::kContinue : conduct::AgentLoss::kStop;
+  if (scenario.agents > 1 && world.maybe(0.02)) {
+    scenario.absent = 1;
+    timeouts.run = {};
+    return scenario;
+  }
   draw_faults(world, scenario, world.log_uniform(0.5, 40.0));
   if (impatient) {  // nothing but its user ends this one
     const double second = world.uniform(1.0, 60.0);

@@ -20,14 +20,6 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-std::string explain(const Report& report) {
-  std::string text = report.description;
-  for (const std::string& complaint : report.complaints) {
-    text += "  BROKEN: " + complaint + "\n";
-  }
-  return text + "the end of its trace:\n" + report.tail;
-}
-
 TEST(Simulation, EveryPromiseHoldsOnEverySeed) {
   const std::uint64_t first = from_environment("TUTTI_SIM_FIRST", 1);
   const std::uint64_t seeds = from_environment("TUTTI_SIM_SEEDS", 3000);
@@ -111,6 +103,50 @@ TEST(Simulation, OneThreeAndSevenAgentsIssueTheSameQueries) {
         EXPECT_TRUE(report.totals[p].missing.empty());
       }
     }
+  }
+}
+
+// ---- frozen, slowed, continued -----------------------------------------------------------------
+
+// A loop with full queues at its agents, which random scenarios seldom have at the right moment.
+Scenario busy_loop(std::uint64_t seed) {
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.agents = 3;
+  scenario.plan = plain_plan(3, 24, 1500);
+  scenario.plan.prefetch = 20;
+  scenario.plan.clock_error_max = Duration::seconds(1);
+  scenario.engine.service_mean = Duration::millis(150);
+  return scenario;
+}
+
+TEST(Simulation, AnAgentThatWasFrozenTooLongStartsNothingOfItsQueueAndTheOthersGoOn) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Scenario scenario = busy_loop(seed);
+    scenario.plan.on_agent_loss = conduct::AgentLoss::kContinue;
+    const auto at = Duration::millis(1500) + Duration::millis(37) * static_cast<int>(seed);
+    scenario.faults = {{FaultKind::kAgentFreeze, Instant{} + at, 1,
+                        Duration::millis(2600) + Duration::millis(50) * static_cast<int>(seed)}};
+    const Report report = simulate(scenario);
+    ASSERT_TRUE(report.complaints.empty()) << explain(report);
+    ASSERT_TRUE(report.finished && report.outcome.complete && !report.outcome.valid);
+    EXPECT_EQ(report.outcome.exit, base::ExitCode::kExecution);
+    const conduct::PhaseTotals& totals = report.totals.at(0);
+    EXPECT_EQ(totals.prefix, 1500U);
+    EXPECT_GE(totals.missing.size(), 20U) << "what it held";
+    EXPECT_EQ(totals.ok + totals.missing.size(), 1500U);
+  }
+}
+
+TEST(Simulation, ACoordinatorAtATenthOfItsSpeedLosesNothing) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Scenario scenario = busy_loop(seed);
+    scenario.faults = {
+        {FaultKind::kCoordinatorSlow, Instant{1'000'000'000}, 0, Duration::seconds(30)}};
+    const Report report = simulate(scenario);
+    ASSERT_TRUE(report.complaints.empty()) << explain(report);
+    ASSERT_TRUE(report.finished && report.outcome.complete && report.outcome.valid);
+    EXPECT_EQ(report.totals.at(0).ok, 1500U);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "tests/sim/fates.h"
+
 namespace tutti::sim {
 namespace {
 
@@ -16,13 +18,14 @@ class Play {
         world_(scenario.seed),
         witness_(world_),
         network_(world_, scenario.network),
-        coordinator_(world_, network_, witness_, scenario.plan, a_clock()) {
+        coordinator_(world_, network_, witness_, scenario.plan, a_clock()),
+        fates_(world_, witness_) {
     std::vector<plan::PhaseSpec> specs;
     for (const conduct::RunPhase& phase : scenario.plan.phases) {
       specs.push_back(phase.schedule);
     }
     witness_.expect(specs);
-    for (std::size_t i = 0; i < scenario.agents; ++i) {
+    for (std::size_t i = 0; i + scenario.absent < scenario.agents; ++i) {
       add_agent(fmt::format("agent-{}", i));
     }
   }
@@ -86,12 +89,26 @@ class Play {
         break;
       case FaultKind::kAgentCrash:
         if (!agent.gone()) {
-          crashed_.insert(agent.node());
+          fates_.crashed(agent, coordinator_);
           agent.crash();
         }
         break;
       case FaultKind::kAgentSignal:
+        fates_.signalled(agent.node());
         agent.signal();
+        break;
+      case FaultKind::kAgentFreeze:
+        if (!agent.gone()) {
+          fates_.frozen(agent, coordinator_, fault.lasts);
+          agent.freeze(fault.lasts);
+        }
+        break;
+      case FaultKind::kCoordinatorFreeze:
+        fates_.coordinator_silent(fault.lasts, running());
+        coordinator_.freeze(fault.lasts);
+        break;
+      case FaultKind::kCoordinatorSlow:
+        slow_down(world_.now() + fault.lasts);
         break;
       case FaultKind::kPartition: {
         world_.note("cut", agent.node());
@@ -105,12 +122,34 @@ class Play {
       }
       case FaultKind::kCoordinatorCrash:
         world_.note("coordinator crash", 0);
+        fates_.coordinator_silent(base::kFarFuture - Instant{}, running());
         coordinator_.crash();
         break;
       case FaultKind::kLateAgent:
         start_agent(add_agent(fmt::format("agent-{}", fault.agent)), Duration{});
         break;
     }
+  }
+
+  std::set<std::size_t> running() const {
+    std::set<std::size_t> nodes;
+    for (const auto& agent : agents_) {
+      if (agent->machine().state() == session::AgentState::kInPhase) {
+        nodes.insert(agent->node());
+      }
+    }
+    return nodes;
+  }
+
+  // Awake for a tenth of the time.
+  void slow_down(Instant until) {
+    const Duration nap = Duration::millis(static_cast<std::int64_t>(world_.between(9, 450)));
+    if (world_.now() >= until) {
+      return;
+    }
+    fates_.coordinator_silent(nap, {});
+    coordinator_.freeze(nap);
+    world_.after(Duration::nanos(nap.ns + nap.ns / 9), [this, until] { slow_down(until); });
   }
 
   bool ended() const {
@@ -140,6 +179,11 @@ class Play {
       judge_outcome();
     }
     judge_spools();
+    const Duration lost_after = scenario_.plan.lost_after;
+    fates_.judge_detection(coordinator_, lost_after);
+    for (const auto& agent : agents_) {
+      fates_.judge_orphan(*agent, coordinator_, lost_after);
+    }
   }
 
   void judge_phases() {
@@ -236,6 +280,7 @@ class Play {
                         outcome.complete ? "complete" : "incomplete",
                         outcome.valid ? "" : " and invalid", illegal());
     }
+    judge_losses(outcome);
     if (outcome.complete) {
       for (std::uint32_t p = 0; p < scenario_.plan.phases.size(); ++p) {
         const auto totals = coordinator_.totals().find(p);
@@ -248,10 +293,44 @@ class Play {
     }
   }
 
+  // Each lost agent is named; with on_agent_loss: continue it stops nobody else.
+  void judge_losses(const conduct::Outcome& outcome) {
+    bool left = false;
+    for (const roster::Agent* agent : coordinator_.machine().roster().by_name()) {
+      left = left || !agent->lost;
+      const std::string words = fmt::format("agent {} was lost", agent->name());
+      const auto says = [&words](const std::string& text) {
+        return text.find(words) != std::string::npos;
+      };
+      const auto& notices = coordinator_.notices();
+      if (agent->lost && std::none_of(notices.begin(), notices.end(), says)) {
+        witness_.complain("agent {} was lost, and nobody says so", agent->name());
+      }
+    }
+    if (scenario_.absent > 0 &&
+        (outcome.exit != base::ExitCode::kSetup || outcome.reasons.empty() ||
+         outcome.reasons[0].find("agents joined within") == std::string::npos)) {
+      witness_.complain("an agent did not come, and the run was not called off for it");
+    }
+    // With a slot for everybody, whoever is left can go on.
+    const bool served =
+        std::all_of(scenario_.plan.phases.begin(), scenario_.plan.phases.end(),
+                    [this](const conduct::RunPhase& phase) {
+                      const bool closed = phase.schedule.pacing == base::Pacing::kClosedLoop;
+                      return !closed || phase.schedule.concurrency >= scenario_.agents;
+                    });
+    const bool goes_on = scenario_.plan.on_agent_loss == conduct::AgentLoss::kContinue &&
+                         scenario_.only_agents_fail() && served && left;
+    if (goes_on && outcome.any_phase && !outcome.complete) {
+      witness_.complain("agents are left, and the run did not go on: {}",
+                        outcome.reasons.empty() ? "" : outcome.reasons[0]);
+    }
+  }
+
   // Whatever became of the coordinator and the network: a query that was started is in the ledger,
-  // or on the disk of an agent that is still there to be asked.
+  // or on an agent's disk, unless its process was killed before it had written it.
   void judge_spools() {
-    if (!crashed_.empty() || scenario_.engine.record_loss > 0) {
+    if (scenario_.engine.record_loss > 0) {
       return;
     }
     std::map<std::uint32_t, std::set<base::Seq>> kept;
@@ -268,7 +347,8 @@ class Play {
       for (base::Seq seq = 0; seq < truth.starts.size(); ++seq) {
         const bool stored =
             records != coordinator_.ledger().records().end() && records->second.count(seq) > 0;
-        if (truth.starts[seq] > 0 && !stored && kept[p].count(seq) == 0) {
+        if (truth.starts[seq] > 0 && !stored && kept[p].count(seq) == 0 &&
+            !fates_.is_crashed(truth.started_by[seq])) {
           witness_.complain("phase {}: seq {} is in no spool and not in the ledger", p, seq);
         }
       }
@@ -354,11 +434,19 @@ class Play {
   SimNetwork network_;
   CoordinatorNode coordinator_;
   std::vector<std::unique_ptr<AgentNode>> agents_;
-  std::set<std::size_t> crashed_;
+  Fates fates_;
 };
 
 }  // namespace
 
 Report simulate(const Scenario& scenario) { return Play(scenario).run(); }
+
+std::string explain(const Report& report) {
+  std::string text = report.description;
+  for (const std::string& complaint : report.complaints) {
+    text += "  BROKEN: " + complaint + "\n";
+  }
+  return text + "the end of its trace:\n" + report.tail;
+}
 
 }  // namespace tutti::sim

@@ -23,7 +23,10 @@ enum class FaultKind : std::uint8_t {
   kAgentSignal,
   kPartition,  // of one agent, healed after `lasts`
   kCoordinatorCrash,
-  kLateAgent,  // one more agent calls, under a name of its own or a taken one
+  kAgentFreeze,        // for `lasts`, as SIGSTOP and SIGCONT do
+  kCoordinatorFreeze,  // the same
+  kCoordinatorSlow,    // for `lasts` it runs a tenth of the time
+  kLateAgent,          // one more agent calls, under a name of its own or a taken one
 };
 
 struct Fault {
@@ -37,6 +40,7 @@ struct Scenario {
   std::uint64_t seed = 0;
   conduct::RunPlan plan;
   std::size_t agents = 1;
+  std::size_t absent = 0;  // of those expected, how many never come
   NetworkOptions network{};
   EngineOptions engine{};
   double clock_drift_max = 50e-6;
@@ -47,6 +51,8 @@ struct Scenario {
 
   // Nothing that happens in it may disturb the run.
   bool quiet() const;
+  // Whatever of it ends the run early is a lost agent.
+  bool only_agents_fail() const;
 };
 
 // A random one.
@@ -67,6 +73,8 @@ struct Report {
 };
 
 Report simulate(const Scenario& scenario);
+// What was played, which promises were broken, and how it ended: for people.
+std::string explain(const Report& report);
 
 // The smallest plan: one closed-loop performance phase.
 conduct::RunPlan plain_plan(std::size_t agents, std::uint32_t concurrency, base::Seq total);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PhaseTruth {
   std::vector<base::IssueCommand> schedule;           // the whole, from a Schedule of our own
   std::vector<std::uint8_t> starts;                   // by seq
   std::vector<Instant> started_at;                    // by seq
+  std::vector<std::size_t> started_by;                // by seq: the node
   std::map<std::size_t, std::uint32_t> slots;         // by node, as armed
   std::map<std::size_t, std::uint32_t> in_flight_of;  // by node
   std::uint32_t in_flight = 0;
@@ -46,6 +48,7 @@ class Witness {
       plan::Schedule(spec).take(spec.total, truth.schedule);
       truth.starts.assign(spec.total, 0);
       truth.started_at.assign(spec.total, Instant{});
+      truth.started_by.assign(spec.total, 0);
       phases_.push_back(std::move(truth));
     }
   }
@@ -75,11 +78,13 @@ class Witness {
     if (++truth.starts[command.seq] > 1) {
       complain("seq {} of phase {} was started twice, now by node {}", command.seq, phase, node);
     }
-    if (phase > 0 && phases_[phase - 1].in_flight > 0) {
+    if (phase > 0 && of_others(phases_[phase - 1]) > 0) {
       complain("phase {} began with {} queries of the one before in flight", phase,
-               phases_[phase - 1].in_flight);
+               of_others(phases_[phase - 1]));
     }
+    last_start_of_[node] = world_.now();
     truth.started_at[command.seq] = world_.now();
+    truth.started_by[command.seq] = node;
     change(truth);
     ++truth.started;
     ++truth.in_flight;
@@ -104,7 +109,13 @@ class Witness {
     change(truth);
     --truth.in_flight;
     --truth.in_flight_of[node];
+    last_end_of_[node] = world_.now();
   }
+
+  // What an agent still has in flight when the coordinator has given it up is not the run's.
+  void give_up(std::size_t node) { given_up_.insert(node); }
+  Instant last_start_of(std::size_t node) const { return at_or_never(last_start_of_, node); }
+  Instant last_end_of(std::size_t node) const { return at_or_never(last_end_of_, node); }
 
   template <class... Args>
   void complain(fmt::format_string<Args...> format, Args&&... args) {
@@ -126,8 +137,23 @@ class Witness {
     truth.changed = world_.now();
   }
 
+  std::uint32_t of_others(const PhaseTruth& truth) const {
+    std::uint32_t sum = truth.in_flight;
+    for (const auto& [node, count] : truth.in_flight_of) {
+      sum -= given_up_.count(node) > 0 ? count : 0;
+    }
+    return sum;
+  }
+  static Instant at_or_never(const std::map<std::size_t, Instant>& of, std::size_t node) {
+    const auto it = of.find(node);
+    return it == of.end() ? Instant{} : it->second;
+  }
+
   World& world_;
   std::vector<PhaseTruth> phases_;
+  std::set<std::size_t> given_up_;
+  std::map<std::size_t, Instant> last_start_of_;
+  std::map<std::size_t, Instant> last_end_of_;
   std::vector<std::string> complaints_;
 };
 

@@ -188,6 +188,41 @@ double Mock::metric(const std::string& name) const {
   return sum;
 }
 
+std::vector<std::string> words_of(const OnlineRun& run) {
+  std::vector<std::string> words{"tutti", "benchmark", "online", "--model", "m"};
+  const auto add = [&words](const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  add({"--dataset", run.data, "--report-dir", run.folder});
+  for (const auto& url : run.urls) {
+    add({"--endpoints", url});
+  }
+  add({"--load-pattern", "concurrency", "--concurrency", std::to_string(run.concurrency)});
+  add({"--num-samples", std::to_string(run.queries)});
+  add(run.more);
+  return words;
+}
+
+std::vector<pid_t> agents_of(pid_t parent) {
+  std::vector<pid_t> out;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    const std::string text = read_text((entry.path() / "stat").string());
+    const std::size_t close = text.rfind(')');
+    if (close == std::string::npos || text.find("(tutti-agent)") == std::string::npos) {
+      continue;
+    }
+    // After the name: state, then the parent's pid.
+    if (std::stoi(text.substr(close + 4)) == parent) {
+      out.push_back(std::stoi(name));
+    }
+  }
+  return out;
+}
+
 std::string fresh_folder(const std::string& name) {
   const fs::path path = fs::path(testing::TempDir()) / fmt::format("tutti-{}-{}", name, getpid());
   fs::remove_all(path);

@@ -63,6 +63,20 @@ class Mock {
   std::vector<std::string> urls_;
 };
 
+// `tutti benchmark online` in a closed loop: what most end-to-end tests run. `more` comes last.
+struct OnlineRun {
+  std::string data;
+  std::string folder;
+  std::vector<std::string> urls;
+  std::size_t concurrency = 20;
+  std::size_t queries = 100'000;
+  std::vector<std::string> more = {};
+};
+std::vector<std::string> words_of(const OnlineRun& run);
+
+// The pids of the tutti-agent processes that `parent` has started.
+std::vector<pid_t> agents_of(pid_t parent);
+
 // A fresh folder under the test's temporary directory.
 std::string fresh_folder(const std::string& name);
 std::string read_text(const std::string& path);

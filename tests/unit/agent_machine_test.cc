@@ -42,9 +42,10 @@ TEST(AgentMachine, ARefusalEndsItWithThree) {
 TEST(AgentMachine, TakesTheTermsAndAnswersPings) {
   Bench bench;
   bench.get_ready();
-  const auto terms = bench.done<SetLiveness>();
-  ASSERT_EQ(terms.size(), 1U);
+  auto terms = bench.done<SetLiveness>();
+  ASSERT_EQ(terms.size(), 2U);
   EXPECT_EQ(terms[0].lost_after, Duration::seconds(3));
+  EXPECT_EQ(terms[1].lost_after, Duration::seconds(30)) << "while it prepares";
   EXPECT_EQ(bench.machine.number(), 5U);
   bench.hear(wire::ClockPing{9, Instant{1}});
   const auto pongs = bench.said<wire::ClockPong>();
@@ -290,6 +291,43 @@ TEST(AgentMachine, WithoutCoordinatorItStartsNothingLetsEndAndKeepsTheSpool) {
   EXPECT_TRUE(bench.said<wire::RecordBatch>().empty());
   EXPECT_TRUE(bench.said<wire::Recalled>().empty());
   EXPECT_TRUE(bench.done<SpoolForget>().empty());
+}
+
+// The coordinator waits 3 s; what is leased after the sleep, or waits in the queue, may be
+// another's.
+TEST(AgentMachine, AfterAStandstillItStartsNothingAndLeaves) {
+  Bench bench;
+  bench.get_ready();
+  bench.arm(base::Pacing::kClosedLoop, 2);
+  bench.lease(0, 4);
+  bench.pass(Duration::seconds(2));
+  EXPECT_EQ(bench.done<EngineIssue>().size(), 1U);
+  bench.now = bench.now + Duration::seconds(3);
+  bench.step(StoodStill{Duration::seconds(3)});
+  bench.lease(4, 6);
+  EXPECT_TRUE(bench.done<EngineIssue>().empty());
+  ASSERT_EQ(bench.done<EngineRecall>().size(), 1U);
+  bench.step(EngineRecalled{7, 0, {2, 3}});
+  const auto back = bench.said<wire::Recalled>();
+  ASSERT_EQ(back.size(), 1U) << "in case somebody listens";
+  EXPECT_EQ(back[0].number, 0U);
+  EXPECT_EQ(back[0].unstarted, (std::vector<base::Seq>{2, 3}));
+  bench.finish(0, 2);
+  EXPECT_EQ(bench.done<SpoolAppend>().size(), 1U);
+  EXPECT_EQ(bench.said<wire::Drained>().at(0).started, 2U);
+  EXPECT_EQ(bench.said<wire::Goodbye>().size(), 1U);
+  bench.step(LinkLost{"silence"});
+  const auto exits = bench.done<Exit>();
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_EQ(exits[0].code, ExitCode::kExecution);
+  EXPECT_THAT(exits[0].reason, HasSubstr("stood still for 3.0 s"));
+}
+
+TEST(AgentMachine, BetweenPhasesAStandstillIsNotJudged) {
+  Bench bench;
+  bench.get_ready();
+  bench.step(StoodStill{Duration::seconds(20)});
+  EXPECT_EQ(bench.machine.state(), AgentState::kReady);
 }
 
 TEST(AgentMachine, AnOrphansQueriesAreCancelledInTheEnd) {

@@ -252,6 +252,28 @@ TEST(RunFolder, AnInterruptedRunLeavesTheSameFilesMarkedSo) {
   EXPECT_THAT(read_file(out.folder / "events.jsonl"), HasSubstr("session.interrupted"));
 }
 
+TEST(RunFolder, ARunThatWentOnWithoutAnAgentIsMarkedAtItsHeadByNameAndTime) {
+  Written out;
+  ledger::Ledger ledger = open_ledger(out.folder);
+  accept_mixed(ledger, out.run);
+  out.write(ledger);
+  EXPECT_FALSE(out.summary.contains("went_on_without_lost_agents"));
+  EXPECT_THAT(out.text, testing::Not(HasSubstr("went on without")));
+  out.run.agents[1].lost_at = out.run.started_at + base::Duration::millis(1700);
+  out.run.went_on = true;
+  out.write(ledger);
+  const Json& lost = out.summary["went_on_without_lost_agents"];
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0]["name"], out.run.agents[1].name);
+  EXPECT_EQ(lost[0]["slots"], out.run.agents[1].slots);
+  EXPECT_EQ(lost[0]["lost_at_s"], 1.7);
+  EXPECT_EQ(out.summary["complete"], true);
+  EXPECT_EQ(out.summary["verdict"]["valid"], false);
+  EXPECT_EQ(out.summary["verdict"]["exit_code"], 4);
+  EXPECT_LT(out.text.find("WARNING: the run went on without agents that were lost"),
+            out.text.find("Verdict: INVALID"));
+}
+
 TEST(RunFolder, MissingRecordsAreDroppedNamedAndAFailure) {
   Written out;
   ledger::Ledger ledger = open_ledger(out.folder);

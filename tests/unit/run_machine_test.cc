@@ -513,6 +513,110 @@ TEST(RunMachine, ALostAgentMakesTheRunInvalidByNameAndTimeAndKeepsTheRest) {
   EXPECT_EQ(totals.ok + totals.missing.size(), totals.prefix);
 }
 
+RunPlan continuing(std::uint32_t agents, base::Seq total) {
+  RunPlan plan = plan_of(agents, total);
+  plan.on_agent_loss = AgentLoss::kContinue;
+  plan.phases[0].schedule.concurrency = 4;
+  return plan;
+}
+
+TEST(RunMachine, WithContinueTheOthersFinishTheScheduleWithTheirOwnSlots) {
+  RunPlan plan = continuing(2, 60);
+  plan.phases.push_back(plan.phases[0]);
+  plan.phases[1].name = "accuracy";
+  plan.phases[1].schedule.kind = base::PhaseKind::kAccuracy;
+  Theatre theatre(plan);
+  theatre.set_out({"a", "b"});
+  const auto held_by_b = std::exchange(theatre.held[2], {});
+  ASSERT_FALSE(held_by_b.empty());
+  theatre.step(PeerLost{2, "silence"});
+  EXPECT_EQ(theatre.machine.state(), RunState::kRunning);
+  theatre.play();  // to the next phase
+  ASSERT_EQ(theatre.starts.size(), 2U);
+  ASSERT_EQ(theatre.starts[1].slots.size(), 1U) << "nobody arms the lost";
+  EXPECT_EQ(theatre.starts[1].slots[0], (std::pair<AgentKey, std::uint32_t>{1, 2}));
+  theatre.arm();
+  theatre.play();
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_TRUE(theatre.outcome->complete);
+  EXPECT_FALSE(theatre.outcome->valid);
+  EXPECT_EQ(theatre.outcome->exit, ExitCode::kExecution);
+  EXPECT_THAT(theatre.reasons(), HasSubstr("agent b was lost"));
+  EXPECT_THAT(theatre.reasons(), HasSubstr("goes on with 1 of 2 agents and 2 of 4 slots"));
+  const PhaseTotals& totals = theatre.ends.at(0).totals;
+  EXPECT_EQ(totals.prefix, 60U);
+  ASSERT_EQ(totals.missing.size(), held_by_b.size());
+  for (const Missing& missing : totals.missing) {
+    EXPECT_EQ(held_by_b.count(missing.seq), 1U) << "and it is not asked again";
+  }
+  EXPECT_EQ(theatre.ends.at(1).totals.ok, 60U);
+}
+
+TEST(RunMachine, WithContinueTheRunEndsWithItsLastAgent) {
+  Theatre theatre(continuing(2, 1000));
+  theatre.set_out({"a", "b"});
+  theatre.step(PeerLost{1, "silence"});
+  EXPECT_FALSE(theatre.outcome.has_value());
+  theatre.step(PeerLost{2, "silence"});
+  theatre.pass(Duration::seconds(2));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_FALSE(theatre.outcome->complete);
+  EXPECT_FALSE(theatre.outcome->valid);
+  EXPECT_THAT(theatre.reasons(), HasSubstr("agent a was lost"));
+  EXPECT_THAT(theatre.reasons(), HasSubstr("agent b was lost"));
+}
+
+TEST(RunMachine, WithContinueAPhaseWithoutSlotsForAnybodyLeftIsNotStarted) {
+  RunPlan plan = continuing(2, 20);
+  plan.phases.push_back(plan.phases[0]);
+  plan.phases[1].schedule.concurrency = 1;  // all of it is a's
+  Theatre theatre(plan);
+  theatre.set_out({"a", "b"});
+  theatre.held[1].clear();
+  theatre.step(PeerLost{1, "silence"});
+  theatre.play();
+  theatre.pass(Duration::seconds(2));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_FALSE(theatre.outcome->complete);
+  EXPECT_THAT(theatre.reasons(), HasSubstr("none of the agents that are left has slots in it"));
+}
+
+// Leases were on their way when it was told to go: it knows how much it has started, and nobody
+// has to call the rest missing.
+TEST(RunMachine, AnAgentThatLeavesInOrderOwesOnlyWhatItStarted) {
+  for (const std::uint64_t started : {1U, 2U}) {
+    Theatre theatre(plan_of(2, 1000));
+    theatre.set_out({"a", "b"});
+    theatre.from(2, wire::Recalled{0, 0, {}});
+    const auto held_by_b = std::exchange(theatre.held[2], {});
+    ASSERT_GE(held_by_b.size(), 2U);
+    theatre.record(2, *held_by_b.begin());
+    theatre.from(2, wire::Drained{0, started, theatre.batches[2]});
+    theatre.from(2, wire::Goodbye{"SIGTERM"});
+    theatre.play();
+    ASSERT_TRUE(theatre.outcome.has_value());
+    EXPECT_FALSE(theatre.outcome->valid);
+    EXPECT_THAT(theatre.reasons(), HasSubstr("it left: SIGTERM"));
+    const PhaseTotals& totals = theatre.ends.at(0).totals;
+    EXPECT_EQ(totals.missing.size(), started == 1 ? 0 : held_by_b.size() - 1);
+    EXPECT_EQ(totals.ok + totals.missing.size(), totals.prefix);
+  }
+}
+
+TEST(RunMachine, BearsLongerWithAgentsThatPrepare) {
+  Theatre theatre(plan_of(1));
+  const Duration usual = theatre.machine.plan().lost_after;
+  EXPECT_EQ(theatre.machine.lost_after(), usual);
+  theatre.join(1, "a");
+  ASSERT_EQ(theatre.machine.state(), RunState::kPreparing);
+  EXPECT_EQ(theatre.machine.lost_after(), wire::kPreparingPatience);
+  theatre.from(1, wire::BodiesWanted{false});
+  theatre.from(1, Theatre::prepared());
+  theatre.pass(Duration::millis(200));
+  ASSERT_GE(theatre.machine.state(), RunState::kArmed);
+  EXPECT_EQ(theatre.machine.lost_after(), usual);
+}
+
 TEST(RunMachine, AnAgentThatDoesNotAnswerARecallIsLost) {
   Theatre theatre(plan_of(1, 1000));
   theatre.machine.plan();

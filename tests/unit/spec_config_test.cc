@@ -453,8 +453,11 @@ TEST(SpecConfig, DistributedBlock) {
   EXPECT_THAT(refused(distributed("listen: tcp://a:1")), HasSubstr("must say how many agents"));
   EXPECT_THAT(refused(distributed("expect: 2")), HasSubstr("needs listen or agents"));
   EXPECT_THAT(refused(distributed("agents: [tcp://a:1], expect: 2")), HasSubstr("must be 1"));
-  EXPECT_THAT(refused(distributed("on_agent_loss: continue")),
-              HasSubstr("\"continue\" is not supported yet; use stop"));
+  EXPECT_EQ(accepted(distributed("on_agent_loss: continue")).distributed.on_agent_loss,
+            OnAgentLoss::kContinue);
+  EXPECT_EQ(accepted(distributed("prefetch: 0")).distributed.on_agent_loss, OnAgentLoss::kStop);
+  EXPECT_THAT(refused(distributed("on_agent_loss: ignore")),
+              HasSubstr("must be one of stop, continue"));
   EXPECT_THAT(refused(distributed("balance: fastest")),
               HasSubstr("must be one of least_in_flight"));
   Parts secure = distributed("transport: direct");

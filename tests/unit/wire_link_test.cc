@@ -111,6 +111,20 @@ TEST(WireLink, RepeatsWithBackoffUntilAcked) {
   EXPECT_TRUE(poll(link, at(3000)).empty());
 }
 
+// What the peer said before it gave us up makes it look alive, but it cannot have heard us.
+TEST(WireLink, OneThatStoodStillIsMuteWhateverCameInMeanwhile) {
+  Link link(config(), kUs, kStart);
+  receive(link, theirs(1, "x"), at(0));
+  poll(link, at(100));
+  EXPECT_FALSE(link.mute(at(1099)));
+  EXPECT_TRUE(link.mute(at(1100)));
+  receive(link, theirs(2, "y"), at(1100));
+  EXPECT_FALSE(link.lost(at(1100)));
+  EXPECT_TRUE(link.mute(at(1100)));
+  poll(link, at(1100));
+  EXPECT_FALSE(link.mute(at(1101)));
+}
+
 TEST(WireLink, AfterALossProgressReleasesTheNextBurst) {
   LinkConfig wide = config();
   wide.window_max_frames = 1000;
