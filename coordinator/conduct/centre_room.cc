@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "coordinator/conduct/capacity.h"
+
 namespace tutti::conduct {
 namespace {
 
@@ -12,6 +14,21 @@ std::string size_text(std::uint64_t bytes) {
   const auto value = static_cast<double>(bytes);
   return value >= kGiB ? fmt::format("{:.1f} GiB", value / kGiB)
                        : fmt::format("{:.1f} MiB", value / (1024.0 * 1024));
+}
+
+// Commands in agents' hands at once. A timed phase has a few seconds' worth of them: next to
+// nothing.
+std::uint64_t slots_of(const RunPlan& plan, const RunPhase& phase) {
+  const std::uint64_t most = std::uint64_t{plan.agents_expected} * kOpenSlotsMax;
+  switch (phase.schedule.pacing) {
+    case base::Pacing::kClosedLoop:
+      return phase.schedule.concurrency;
+    case base::Pacing::kBurst:
+      return std::min(phase.schedule.total, plan.in_flight_max > 0 ? plan.in_flight_max : most);
+    case base::Pacing::kTimed:
+      break;
+  }
+  return 0;
 }
 
 void judge(CentreRoom& room, bool capped, std::uint64_t needed, std::uint64_t there,
@@ -39,7 +56,7 @@ CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
   for (const RunPhase& phase : plan.phases) {
     room.records_max += phase.schedule.total;
     capped = capped || phase.issue_cap.ns > 0;
-    slots = std::max<std::uint64_t>(slots, phase.schedule.concurrency);
+    slots = std::max(slots, slots_of(plan, phase));
   }
   const std::uint64_t each = kRecordHeldBytes + kRecordReportBytes;
   room.memory_bytes = room.records_max * each + slots * kCommandHeldBytes +

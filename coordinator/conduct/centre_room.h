@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kCentreAgentBytes = 256 << 10;  // link, clock, h
 inline constexpr std::uint64_t kCentreFixedBytes = std::uint64_t{64} << 20;
 // Lines of events.jsonl of one query without prompt and texts: issued, first chunk, complete; and
 // its line of sample_idx_map.json.
-inline constexpr std::uint64_t kRecordDiskBytes = 560;
+inline constexpr std::uint64_t kRecordDiskBytes = 640;
 
 // A phase that is capped in time may end long before its last query, so that what does not fit is a
 // warning then.

@@ -246,6 +246,7 @@ void PhaseRun::give(std::size_t i, std::vector<Command>& out) {
   out_.add(taken, static_cast<std::uint32_t>(i));
   ++seats_[i].outstanding;
   ++seats_[i].leased;
+  ++leased_at_once_;
   auto& commands = leases_[i].commands;
   if (commands.empty()) {
     lessees_.push_back(i);
@@ -264,7 +265,7 @@ void PhaseRun::send_lease(std::size_t i, std::vector<Command>& out) {
 
 // Timed: the agent the dealer names; when that one has no room, the least taken.
 void PhaseRun::lease_dealt(Instant now, std::vector<Command>& out) {
-  while (const IssueCommand* command = peek(now)) {
+  while (const IssueCommand* command = has_more_to_lease() ? nullptr : peek(now)) {
     std::size_t i = dealer_->agent_of(command->seq);
     if (room(seats_[i], 0) == 0) {
       i = least_taken();
@@ -302,7 +303,7 @@ void PhaseRun::lease_to_least_taken(Instant now, std::vector<Command>& out) {
     return rooms_[i] == 0;
   });
   std::make_heap(open_.begin(), open_.end(), later);
-  while (!open_.empty() && peek(now) != nullptr) {
+  while (!open_.empty() && !has_more_to_lease() && peek(now) != nullptr) {
     std::pop_heap(open_.begin(), open_.end(), later);
     const std::size_t i = open_.back();
     give(i, out);
@@ -441,6 +442,7 @@ bool PhaseRun::ready_to_drain(Instant now) const {
 }
 
 void PhaseRun::advance(Instant now, std::vector<Command>& out) {
+  leased_at_once_ = 0;
   if (mode_ == Mode::kRecalling && !recall_pending()) {
     trim();
     one_for_one_ = true;

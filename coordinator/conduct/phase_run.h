@@ -52,7 +52,9 @@ class PhaseRun {
  public:
   enum class Mode : std::uint8_t { kOpen, kRecalling, kFilling, kDraining, kAborting };
 
-  static constexpr std::size_t kLeaseMax = 4096;                          // commands of one message
+  static constexpr std::size_t kLeaseMax = 4096;  // commands of one message
+  // Of one advance(): the caller's loop must get to put what was said before onto the wire.
+  static constexpr std::size_t kLeasedAtOnceMax = 131'072;
   static constexpr std::uint64_t kTimedQueueMax = 65'536;                 // of one agent
   static constexpr base::Duration kHorizon = base::Duration::seconds(2);  // timed leases go ahead
   static constexpr std::uint32_t kTailRecallsMax = 4;                     // rounds
@@ -83,6 +85,8 @@ class PhaseRun {
   bool issuing() const { return mode_ < Mode::kDraining; }
   bool stopped() const { return closed_; }  // before the schedule's end
   bool over() const;
+  // The last advance() stopped at kLeasedAtOnceMax: call it again soon.
+  bool has_more_to_lease() const { return leased_at_once_ >= kLeasedAtOnceMax; }
   // The first living agent that owes an answer for longer than `limit`; null when none.
   const Seat* overdue(base::Instant now, base::Duration limit) const;
 
@@ -156,6 +160,7 @@ class PhaseRun {
   std::vector<bool> is_open_;
   std::vector<std::uint64_t> rooms_;  // scratch of lease_to_least_taken(), by seat
   std::vector<wire::Lease> leases_;   // being filled, by seat
+  std::size_t leased_at_once_ = 0;
   std::vector<std::size_t> lessees_;  // seats whose lease is not empty
 };
 

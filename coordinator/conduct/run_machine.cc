@@ -45,6 +45,9 @@ void RunMachine::step(const Event& event, Instant now, std::vector<Command>& out
 }
 
 Instant RunMachine::next_tick() const {
+  if (in_phase() && phase_->has_more_to_lease()) {
+    return now_;
+  }
   return std::min(roster_.next_ping_at(), now_ + (in_phase() ? kTickInPhase : kTickOutside));
 }
 
