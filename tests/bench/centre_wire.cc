@@ -47,17 +47,20 @@ std::string batch_frame(std::uint64_t number, std::size_t text_bytes) {
   wire::RecordBatch batch;
   batch.number = number;
   for (std::uint64_t i = 0; i < kRecords; ++i) {
+    // No two alike, or a column of equal cells would shrink to one.
+    const auto some = static_cast<std::int64_t>((number * kRecords + i) * 2'654'435'761U % 9'973);
     wire::Record record;
-    record.seq = number * kRecords + i * 7;
-    record.sample = static_cast<base::SampleIndex>(record.seq % 64);
+    record.seq = number * kRecords + i + static_cast<std::uint64_t>(some % 50);
+    record.sample = static_cast<base::SampleIndex>(some % 64);
     record.streamed = true;
-    record.issued_at = base::Instant{static_cast<std::int64_t>(1'000'000'000 + record.seq * 1'000)};
-    record.due_at = record.issued_at;
-    record.sent_at = record.issued_at + base::Duration::micros(20);
-    record.first_byte_at = record.sent_at + base::Duration::millis(19);
-    record.first_token_at = record.first_byte_at + base::Duration::micros(40);
-    record.last_token_at = record.first_byte_at + base::Duration::millis(80);
-    record.done_at = record.last_token_at + base::Duration::micros(10);
+    record.issued_at = base::Instant{1'000'000'000 + some * 7'000};
+    record.due_at = record.issued_at - base::Duration::nanos(some % 4'000);
+    record.sent_at = record.issued_at + base::Duration::nanos(20'000 + some);
+    record.first_byte_at = record.sent_at + base::Duration::micros(15'000 + some);
+    record.first_token_at = record.first_byte_at + base::Duration::nanos(40'000 + some);
+    record.last_token_at = record.first_byte_at + base::Duration::micros(80'000 + some);
+    record.done_at = record.last_token_at + base::Duration::nanos(10'000 + some);
+    record.prompt_tokens = 40 + static_cast<std::int32_t>(some % 64);
     record.output.content_rest.assign(text_bytes, 'x');
     batch.records.push_back(std::move(record));
   }
