@@ -24,6 +24,7 @@ namespace tutti::wire {
 namespace {
 
 constexpr const char* kZapDomain = "tutti";
+constexpr int kSocketsMax = 16'384;      // of one context
 constexpr int kBacklog = 1024;           // agents that dial in the same instant
 constexpr int kHandshakeMs = 5'000;      // a half-open or foreign connection is dropped
 constexpr int kTransportPingMs = 2'000;  // finds dead TCP connections, so that they reconnect
@@ -112,6 +113,10 @@ std::string objection(const std::string& endpoint, const SocketOptions& options,
 }  // namespace
 
 struct SocketContext::State {
+  // By itself a context takes 1,023 sockets, and a dialled peer has three: its own and two that
+  // tell of its connection.
+  State() { context.set(zmq::ctxopt::max_sockets, kSocketsMax); }
+
   zmq::context_t context{1};
   Doorkeeper doorkeeper;
   std::atomic<std::uint64_t> sockets{0};

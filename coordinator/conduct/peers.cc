@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kGoneMax = 65'536;
 constexpr std::size_t kRefusalsLoggedMax = 32;
 constexpr base::Duration kSleepMax = base::Duration::millis(100);
+constexpr base::Duration kPollAgain = base::Duration::micros(100);  // a link that is due already
 
 }  // namespace
 
@@ -21,6 +22,7 @@ Peers::Peers(PeerSettings settings) : settings_(std::move(settings)), self_(base
 
 base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::Instant now) {
   std::unique_ptr<Peers> peers(new Peers(std::move(settings)));
+  peers->emptied_at_ = now;
   const std::vector<std::string>& agent_keys = peers->settings_.agent_keys;
   peers->context_.allow(agent_keys);
   for (const auto& endpoint : peers->settings_.listen) {
@@ -49,7 +51,8 @@ base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::In
     Peer peer(patient, peers->self_, now);
     peer.dialled = &peers->dials_.back();
     peer.endpoint = endpoint;
-    peers->peers_.emplace(peers->next_key_++, std::move(peer));
+    const AgentKey key = peers->next_key_++;
+    peers->touch(key, peers->peers_.emplace(key, std::move(peer)).first->second);
   }
   return peers;
 }
@@ -69,30 +72,31 @@ void Peers::refuse(const std::string& why) {
   }
 }
 
-Peers::Peer* Peers::peer_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
-                             std::vector<PeerEvent>& out) {
+// Whose frame it is; 0: nobody's.
+AgentKey Peers::key_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
+                        std::vector<PeerEvent>& out) {
   if (dialled != 0) {
-    const auto found = peers_.find(dialled);
-    return found == peers_.end() ? nullptr : &found->second;
+    return dialled;
   }
   if (const auto known = by_incarnation_.find(frame.from); known != by_incarnation_.end()) {
-    return &peers_.at(known->second);
+    return known->second;
   }
   if (gone_.count(frame.from) != 0) {
-    return nullptr;  // a closed agent's last acks: expected, not worth a word
+    return 0;  // a closed agent's last acks: expected, not worth a word
   }
   if (peers_.size() >= kPeersMax) {
     refuse(fmt::format("more than {} agents at once", kPeersMax));
-    return nullptr;
+    return 0;
   }
   if (frame.to.is_set() && frame.to != self_) {
     refuse("an agent of an earlier coordinator is still talking");
-    return nullptr;
+    return 0;
   }
   const AgentKey key = next_key_++;
   by_incarnation_.emplace(frame.from, key);
   out.emplace_back(PeerJoined{key, false, fmt::format("agent {}", frame.from.hex().substr(0, 8))});
-  return &peers_.emplace(key, Peer(settings_.link, self_, now)).first->second;
+  peers_.emplace(key, Peer(settings_.link, self_, now));
+  return key;
 }
 
 void Peers::take(std::string&& bytes, std::size_t listener, const std::string& route,
@@ -102,17 +106,25 @@ void Peers::take(std::string&& bytes, std::size_t listener, const std::string& r
     refuse(frame.error().message);
     return;
   }
-  Peer* peer = peer_for(*frame, dialled, now, out);
-  if (peer == nullptr) {
+  const AgentKey key = key_for(*frame, dialled, now, out);
+  const auto found = peers_.find(key);
+  if (found == peers_.end()) {
     return;
   }
-  AgentKey key = dialled;
+  Peer& peer = found->second;
   if (dialled == 0) {
-    key = by_incarnation_.at(frame->from);
-    peer->listener = listener;
-    peer->route = route;
+    peer.listener = listener;
+    peer.route = route;
   }
-  deliver(key, *peer, std::move(*frame), now, out);
+  touch(key, peer);
+  deliver(key, peer, std::move(*frame), now, out);
+}
+
+void Peers::touch(AgentKey key, Peer& peer) {
+  if (!peer.touched) {
+    peer.touched = true;
+    touched_.push_back(key);
+  }
 }
 
 void Peers::deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant now,
@@ -138,15 +150,31 @@ void Peers::deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant
 void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
   std::string route;
   std::string bytes;
+  std::size_t frames = 0;
+  std::size_t total = 0;
+  const auto room = [&] { return frames < kReceivedMax && total < kReceivedBytesMax; };
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    while (listeners_[i].receive(route, bytes)) {
+    while (room() && listeners_[i].receive(route, bytes)) {
+      ++frames;
+      total += bytes.size();
       take(std::move(bytes), i, route, 0, now, out);
     }
   }
+  const std::size_t each = kReceivedMax / (dials_.size() + 1) + 1;  // so that all get their turn
+  bool more = !room();
   for (auto& [key, peer] : peers_) {
-    while (peer.dialled != nullptr && peer.dialled->receive(bytes)) {
+    if (dials_.empty()) {
+      break;
+    }
+    std::size_t taken = 0;
+    while (peer.dialled != nullptr && taken < each && peer.dialled->receive(bytes)) {
+      ++taken;
       take(std::move(bytes), 0, {}, key, now, out);
     }
+    more = more || taken == each;
+  }
+  if (!more) {
+    emptied_at_ = now;
   }
 }
 
@@ -157,6 +185,7 @@ void Peers::send(AgentKey agent, const wire::Message& message, base::Instant now
   }
   Peer& peer = found->second;
   peer.backlog.push_back(wire::encode(message));
+  touch(agent, peer);
   flush_backlog(peer, now);
 }
 
@@ -201,37 +230,68 @@ void Peers::tell_denied() {
 
 void Peers::poll(base::Instant now, std::vector<PeerEvent>& out) {
   tell_denied();
-  for (auto at = peers_.begin(); at != peers_.end();) {
-    auto& [key, peer] = *at;
-    flush_backlog(peer, now);
+  for (; !wakes_.empty() && wakes_.top().at <= now; wakes_.pop()) {
+    const Wake wake = wakes_.top();
+    const auto found = peers_.find(wake.key);
+    if (found != peers_.end() && found->second.wake_at == wake.at) {
+      found->second.wake_at = base::kFarFuture;
+      touch(wake.key, found->second);
+    }
+  }
+  std::vector<AgentKey> keys;
+  keys.swap(touched_);
+  for (const AgentKey key : keys) {
+    if (const auto found = peers_.find(key); found != peers_.end()) {
+      found->second.touched = false;
+      poll_peer(found, now, out);
+    }
+  }
+  if (touched_.empty()) {
+    keys.clear();
+    keys.swap(touched_);  // keeps its memory
+  }
+}
+
+void Peers::poll_peer(Peerage::iterator at, base::Instant now, std::vector<PeerEvent>& out) {
+  auto& [key, peer] = *at;
+  flush_backlog(peer, now);
+  // Frames that still wait in the sockets are signs of life too.
+  const bool lost = peer.link.lost(emptied_at_);
+  if (lost || !peer.link.lost(now)) {
     frames_.clear();
     peer.link.poll(now, frames_);
     for (const auto& frame : frames_) {
       transmit(peer, frame);
     }
-    const bool lost = peer.link.lost(now);
-    const bool stuck = peer.backlog.size() > kBacklogMax;
-    const bool said_all = peer.backlog.empty() && peer.link.settled();
-    const bool closed = peer.closing && (said_all || now >= peer.close_by);
-    if (!lost && !stuck && !closed) {
-      ++at;
-      continue;
-    }
-    if (!peer.closing) {
-      const std::string hint = peer.dialled == nullptr || peer.heard ? "" : peer.dialled->trouble();
-      out.emplace_back(
-          PeerLost{key, stuck ? fmt::format("it does not take what it is sent: {} messages wait",
-                                            peer.backlog.size())
-                              : fmt::format("nothing heard for {:.1f} s{}{}",
-                                            (now - peer.link.heard_at()).to_seconds(),
-                                            hint.empty() ? "" : ": ", hint)});
-    }
-    by_incarnation_.erase(peer.link.peer());
-    if (gone_.size() < kGoneMax) {
-      gone_.insert(peer.link.peer());
-    }
-    at = peers_.erase(at);
   }
+  const bool stuck = peer.backlog.size() > kBacklogMax;
+  const bool said_all = peer.backlog.empty() && peer.link.settled();
+  const bool closed = peer.closing && (said_all || now >= peer.close_by);
+  if (!lost && !stuck && !closed) {
+    base::Instant next = std::max(peer.link.next_deadline(), now + kPollAgain);
+    if (peer.closing) {
+      next = std::min(next, peer.close_by);
+    }
+    if (next < peer.wake_at) {
+      peer.wake_at = next;
+      wakes_.push({next, key});
+    }
+    return;
+  }
+  if (!peer.closing) {
+    const std::string hint = peer.dialled == nullptr || peer.heard ? "" : peer.dialled->trouble();
+    out.emplace_back(
+        PeerLost{key, stuck ? fmt::format("it does not take what it is sent: {} messages wait",
+                                          peer.backlog.size())
+                            : fmt::format("nothing heard for {:.1f} s{}{}",
+                                          (now - peer.link.heard_at()).to_seconds(),
+                                          hint.empty() ? "" : ": ", hint)});
+  }
+  by_incarnation_.erase(peer.link.peer());
+  if (gone_.size() < kGoneMax) {
+    gone_.insert(peer.link.peer());
+  }
+  peers_.erase(at);
 }
 
 void Peers::set_lost_after(base::Duration silence) {
@@ -250,11 +310,12 @@ void Peers::close(AgentKey agent, base::Instant now, base::Duration patience) {
   if (const auto found = peers_.find(agent); found != peers_.end() && !found->second.closing) {
     found->second.closing = true;
     found->second.close_by = now + patience;
+    touch(agent, found->second);
   }
 }
 
 void Peers::close_all(base::Instant now, base::Duration patience) {
-  for (const auto& [key, peer] : peers_) {
+  for (auto& [key, peer] : peers_) {
     close(key, now, patience);
   }
 }
@@ -268,11 +329,8 @@ void Peers::announce_dialled(std::vector<PeerEvent>& out) const {
 }
 
 base::Instant Peers::next_deadline() const {
-  base::Instant next = base::kFarFuture;
-  for (const auto& [key, peer] : peers_) {
-    next = std::min(next, peer.link.next_deadline());
-  }
-  return next;
+  const base::Instant next = wakes_.empty() ? base::kFarFuture : wakes_.top().at;
+  return touched_.empty() ? next : std::min(next, emptied_at_);
 }
 
 void Peers::wait(base::Instant now, base::Instant until, std::vector<wire::WaitFd>& fds) {
@@ -280,9 +338,9 @@ void Peers::wait(base::Instant now, base::Instant until, std::vector<wire::WaitF
   for (auto& socket : listeners_) {
     sockets.push_back(&socket);
   }
-  for (auto& [key, peer] : peers_) {
-    if (peer.dialled != nullptr) {
-      sockets.push_back(peer.dialled);
+  for (auto at = peers_.begin(); at != peers_.end() && !dials_.empty(); ++at) {
+    if (at->second.dialled != nullptr) {
+      sockets.push_back(at->second.dialled);
     }
   }
   const base::Duration most = std::clamp(until - now, base::Duration{}, kSleepMax);

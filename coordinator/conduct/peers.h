@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <queue>
 #include <set>
 #include <string>
 #include <variant>
@@ -44,13 +46,16 @@ class Peers {
  public:
   static constexpr std::size_t kPeersMax = 4096;
   static constexpr std::size_t kBacklogMax = 65'536;  // messages waiting for a link's window
+  static constexpr std::size_t kReceivedMax = 1024;   // frames of one receive() …
+  static constexpr std::size_t kReceivedBytesMax = std::size_t{16} << 20;  // … and their bytes
 
   // Binds and dials. kSetup with the endpoint and the remedy.
   static base::Result<std::unique_ptr<Peers>> open(PeerSettings settings, base::Instant now);
 
   // Appends a PeerJoined for each dialled address; once, before anything else.
   void announce_dialled(std::vector<PeerEvent>& out) const;
-  // Appends what came in; never blocks.
+  // Appends what came in, so much of it that memory stays bounded and frames that are due go out in
+  // time; the rest comes with the next call. Never blocks.
   void receive(base::Instant now, std::vector<PeerEvent>& out);
   void send(AgentKey agent, const wire::Message& message, base::Instant now);
   // Room in the agent's window for a message of this size, and nothing waiting before it.
@@ -84,14 +89,25 @@ class Peers {
     std::deque<wire::Encoded> backlog;
     bool heard = false;
     bool closing = false;
+    bool touched = false;  // in touched_
     base::Instant close_by{};
+    base::Instant wake_at = base::kFarFuture;  // its earliest entry in wakes_
   };
+  // When a peer's link has something to do next, if nothing happens to it before.
+  struct Wake {
+    base::Instant at{};
+    AgentKey key = 0;
+    friend bool operator>(const Wake& a, const Wake& b) { return a.at > b.at; }
+  };
+  using Peerage = std::map<AgentKey, Peer>;
 
   explicit Peers(PeerSettings settings);
   void take(std::string&& bytes, std::size_t listener, const std::string& route, AgentKey dialled,
             base::Instant now, std::vector<PeerEvent>& out);
-  Peer* peer_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
-                 std::vector<PeerEvent>& out);
+  AgentKey key_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
+                   std::vector<PeerEvent>& out);
+  void touch(AgentKey key, Peer& peer);
+  void poll_peer(Peerage::iterator at, base::Instant now, std::vector<PeerEvent>& out);
   void deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant now,
                std::vector<PeerEvent>& out);
   void transmit(Peer& peer, const wire::Frame& frame);
@@ -104,7 +120,12 @@ class Peers {
   wire::SocketContext context_;
   std::vector<wire::ListenSocket> listeners_;
   std::deque<wire::DialSocket> dials_;
-  std::map<AgentKey, Peer> peers_;
+  Peerage peers_;
+  // So that a turn costs what happened in it, not what there is: peers that something has happened
+  // to, and the instants at which the others want to be looked at.
+  std::vector<AgentKey> touched_;
+  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+  base::Instant emptied_at_{};  // nothing was waiting in the sockets then
   std::map<base::Id, AgentKey> by_incarnation_;
   std::set<base::Id>
       gone_;  // incarnations that were closed or lost: their late frames are nobody's

@@ -53,11 +53,18 @@ PhaseRun::PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector
     prefetch_.emplace_back(prefetch, seats_[i].slots);
     index_.emplace(seats_[i].agent, i);
   }
+  is_open_.resize(seats_.size());
+  rooms_.resize(seats_.size());
+  leases_.resize(seats_.size());
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    touch(i);
+  }
 }
 
 void PhaseRun::set_delay(AgentKey agent, Duration delay) {
   if (const std::size_t i = seat_of(agent); i != kNobody) {
     seats_[i].delay = delay;
+    touch(i);
   }
 }
 
@@ -76,11 +83,12 @@ void PhaseRun::batch_stored(AgentKey agent, std::uint64_t batch) {
 
 void PhaseRun::record_stored(AgentKey agent, const StoredRecord& record, Instant now) {
   const std::size_t i = seat_of(agent);
-  const auto it = out_.find(record.seq);
-  if (it != out_.end() && it->second.seat == i) {
-    out_.erase(it);
+  const HeldCommands::Held* held = out_.find(record.seq);
+  if (held != nullptr && held->seat == i) {
+    out_.erase(record.seq);
     --seats_[i].outstanding;
     prefetch_[i].completed(1, now);
+    touch(i);
   } else if (missing_.erase(record.seq) == 0) {
     // Only a broken agent gets here: it reports what it gave back, or what it never had. What it
     // gave back and started all the same must not be given to another.
@@ -105,6 +113,7 @@ void PhaseRun::record_stored(AgentKey agent, const StoredRecord& record, Instant
 void PhaseRun::records_lost(AgentKey agent, std::uint64_t of_this_phase) {
   if (const std::size_t i = seat_of(agent); i != kNobody) {
     seats_[i].records_lost = std::max(seats_[i].records_lost, of_this_phase);
+    touch(i);
   }
 }
 
@@ -121,14 +130,15 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
   } else {
     seat.recall_out = 0;
   }
+  touch(i);
   for (const Seq seq : message.unstarted) {
-    const auto it = out_.find(seq);
-    if (it == out_.end() || it->second.seat != i) {
+    const HeldCommands::Held* held = out_.find(seq);
+    if (held == nullptr || held->seat != i) {
       ++strays_;
       continue;
     }
-    returned_.emplace(seq, it->second.command);
-    out_.erase(it);
+    returned_.emplace(seq, held->command);
+    out_.erase(seq);
     --seat.outstanding;
     --seat.leased;
   }
@@ -180,14 +190,11 @@ void PhaseRun::lose(AgentKey agent, const std::string& why) {
 
 // Whatever this seat still has will get no record from it.
 void PhaseRun::close_seat(std::size_t i, const std::string& why) {
-  for (auto it = out_.begin(); it != out_.end();) {
-    if (it->second.seat != i) {
-      ++it;
-      continue;
-    }
-    missing_.emplace(it->first, Missing{phase_, it->first, seats_[i].name, why});
-    it = out_.erase(it);
-  }
+  out_.erase_if([&](const HeldCommands::Held& held) {
+    const Seq seq = held.command.seq;
+    return held.seat == i &&
+           missing_.emplace(seq, Missing{phase_, seq, seats_[i].name, why}).second;
+  });
   seats_[i].outstanding = 0;
 }
 
@@ -231,66 +238,106 @@ std::uint64_t PhaseRun::room(const Seat& seat, std::uint64_t depth) const {
   return most - std::min(most, seat.load());
 }
 
-// Timed: the agent the dealer names. Else, and when that one has no room: the one whose slots are
-// least taken, so that the oldest commands are spread over all agents at all times and a stop
-// leaves few holes.
-std::size_t PhaseRun::choose(const IssueCommand& command,
-                             const std::vector<std::uint64_t>& room) const {
-  if (dealer_) {
-    const std::size_t dealt = dealer_->agent_of(command.seq);
-    if (room[dealt] > 0) {
-      return dealt;
-    }
-  }
-  std::size_t best = kNobody;
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    if (room[i] == 0) {
-      continue;
-    }
-    if (best == kNobody ||
-        seats_[i].load() * seats_[best].slots < seats_[best].load() * seats_[i].slots) {
-      best = i;
-    }
-  }
-  return best;
-}
-
 std::uint64_t PhaseRun::prefetch_depth(std::size_t seat, Instant now) const {
   return one_for_one_ ? 0 : prefetch_[seat].depth(seats_[seat].delay, now);
+}
+
+void PhaseRun::touch(std::size_t i) {
+  if (!is_open_[i]) {
+    is_open_[i] = true;
+    open_.push_back(i);
+  }
 }
 
 void PhaseRun::lease_more(Instant now, std::vector<Command>& out) {
   if (peek(now) == nullptr) {
     return;
   }
-  std::vector<std::uint64_t> rooms;
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    rooms.push_back(room(seats_[i], prefetch_depth(i, now)));
+  if (dealer_) {
+    lease_dealt(now, out);
+  } else {
+    lease_to_least_taken(now, out);
   }
-  std::vector<wire::Lease> leases(seats_.size());
-  const auto flush = [this, &leases, &out](std::size_t i) {
-    if (!leases[i].commands.empty()) {
-      leases[i].phase = phase_;
-      out.emplace_back(Send{seats_[i].agent, std::exchange(leases[i], {})});
+  std::sort(lessees_.begin(), lessees_.end());
+  for (const std::size_t i : lessees_) {
+    send_lease(i, out);
+  }
+  lessees_.clear();
+}
+
+// Takes the next command from the supply.
+void PhaseRun::give(std::size_t i, std::vector<Command>& out) {
+  const IssueCommand taken = take();
+  out_.add(taken, static_cast<std::uint32_t>(i));
+  ++seats_[i].outstanding;
+  ++seats_[i].leased;
+  ++leased_at_once_;
+  auto& commands = leases_[i].commands;
+  if (commands.empty()) {
+    lessees_.push_back(i);
+  }
+  commands.push_back(taken);
+  if (commands.size() == kLeaseMax) {
+    send_lease(i, out);
+    lessees_.erase(std::find(lessees_.begin(), lessees_.end(), i));
+  }
+}
+
+void PhaseRun::send_lease(std::size_t i, std::vector<Command>& out) {
+  leases_[i].phase = phase_;
+  out.emplace_back(Send{seats_[i].agent, std::exchange(leases_[i], {})});
+}
+
+// Timed: the agent the dealer names; when that one has no room, the least taken.
+void PhaseRun::lease_dealt(Instant now, std::vector<Command>& out) {
+  while (const IssueCommand* command = has_more_to_lease() ? nullptr : peek(now)) {
+    std::size_t i = dealer_->agent_of(command->seq);
+    if (room(seats_[i], 0) == 0) {
+      i = least_taken();
     }
-  };
-  while (const IssueCommand* command = peek(now)) {
-    const std::size_t i = choose(*command, rooms);
     if (i == kNobody) {
-      break;
+      return;
     }
-    const IssueCommand taken = take();
-    out_.emplace(taken.seq, Out{taken, i});
-    ++seats_[i].outstanding;
-    ++seats_[i].leased;
-    --rooms[i];
-    leases[i].commands.push_back(taken);
-    if (leases[i].commands.size() == kLeaseMax) {
-      flush(i);
+    give(i, out);
+  }
+}
+
+std::size_t PhaseRun::least_taken() const {
+  std::size_t best = kNobody;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    if (room(seats_[i], 0) > 0 && (best == kNobody || less_taken(i, best))) {
+      best = i;
     }
   }
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    flush(i);
+  return best;
+}
+
+bool PhaseRun::less_taken(std::size_t a, std::size_t b) const {
+  const std::uint64_t left = seats_[a].load() * seats_[b].slots;
+  const std::uint64_t right = seats_[b].load() * seats_[a].slots;
+  return left != right ? left < right : a < b;
+}
+
+// Not timed: the one whose slots are least taken, so that the oldest commands are spread over all
+// agents at all times and a stop leaves few holes. open_ is made a heap of those with room.
+void PhaseRun::lease_to_least_taken(Instant now, std::vector<Command>& out) {
+  const auto later = [this](std::size_t a, std::size_t b) { return less_taken(b, a); };
+  std::erase_if(open_, [&](std::size_t i) {
+    rooms_[i] = room(seats_[i], prefetch_depth(i, now));
+    is_open_[i] = rooms_[i] > 0;
+    return rooms_[i] == 0;
+  });
+  std::make_heap(open_.begin(), open_.end(), later);
+  while (!open_.empty() && !has_more_to_lease() && peek(now) != nullptr) {
+    std::pop_heap(open_.begin(), open_.end(), later);
+    const std::size_t i = open_.back();
+    give(i, out);
+    if (--rooms_[i] == 0) {
+      is_open_[i] = false;
+      open_.pop_back();
+    } else {
+      std::push_heap(open_.begin(), open_.end(), later);
+    }
   }
 }
 
@@ -378,9 +425,9 @@ void PhaseRun::trim() {
     --end_;
   }
   last_due_ = {};
-  for (const auto& [seq, held] : out_) {
+  out_.each([this](const HeldCommands::Held& held) {
     last_due_ = std::max(last_due_, held.command.due_offset);
-  }
+  });
   for (const auto& [seq, command] : returned_) {
     last_due_ = std::max(last_due_, command.due_offset);
   }
@@ -396,6 +443,9 @@ void PhaseRun::give_up_holes(const char* why) {
 
 // An agent that says it is done and whose batches are all here has no record of what is left.
 void PhaseRun::close_drained_seats(Instant now) {
+  if (mode_ < Mode::kDraining) {
+    return;  // nobody was asked to drain
+  }
   for (std::size_t i = 0; i < seats_.size(); ++i) {
     Seat& seat = seats_[i];
     if (!seat.lost && seat.drained && seat.batch_stored >= seat.drained->last_batch &&
@@ -417,6 +467,7 @@ bool PhaseRun::ready_to_drain(Instant now) const {
 }
 
 void PhaseRun::advance(Instant now, std::vector<Command>& out) {
+  leased_at_once_ = 0;
   if (mode_ == Mode::kRecalling && !recall_pending()) {
     trim();
     one_for_one_ = true;

@@ -20,6 +20,7 @@
 #include "common/base/time.h"
 #include "common/plan/deal.h"
 #include "common/plan/schedule.h"
+#include "coordinator/conduct/held_commands.h"
 #include "coordinator/conduct/prefetch.h"
 #include "coordinator/conduct/run_events.h"
 
@@ -51,7 +52,9 @@ class PhaseRun {
  public:
   enum class Mode : std::uint8_t { kOpen, kRecalling, kFilling, kDraining, kAborting };
 
-  static constexpr std::size_t kLeaseMax = 4096;                          // commands of one message
+  static constexpr std::size_t kLeaseMax = 4096;  // commands of one message
+  // Of one advance(): the caller's loop must get to put what was said before onto the wire.
+  static constexpr std::size_t kLeasedAtOnceMax = 131'072;
   static constexpr std::uint64_t kTimedQueueMax = 65'536;                 // of one agent
   static constexpr base::Duration kHorizon = base::Duration::seconds(2);  // timed leases go ahead
   static constexpr std::uint32_t kTailRecallsMax = 4;                     // rounds
@@ -84,6 +87,8 @@ class PhaseRun {
   bool over() const;
   // Some agent could take commands still.
   bool served() const;
+  // The last advance() stopped at kLeasedAtOnceMax: call it again soon.
+  bool has_more_to_lease() const { return leased_at_once_ >= kLeasedAtOnceMax; }
   // The first living agent that owes an answer for longer than `limit`; null when none.
   const Seat* overdue(base::Instant now, base::Duration limit) const;
 
@@ -104,18 +109,18 @@ class PhaseRun {
   PhaseTotals totals() const;
 
  private:
-  struct Out {
-    base::IssueCommand command;
-    std::size_t seat = 0;
-  };
-
   std::size_t seat_of(AgentKey agent) const;  // kNobody when unknown
   const base::IssueCommand* peek(base::Instant now);
   base::IssueCommand take();
   std::uint64_t room(const Seat& seat, std::uint64_t depth) const;
-  std::size_t choose(const base::IssueCommand& command,
-                     const std::vector<std::uint64_t>& room) const;
   void lease_more(base::Instant now, std::vector<Command>& out);
+  void lease_dealt(base::Instant now, std::vector<Command>& out);
+  void lease_to_least_taken(base::Instant now, std::vector<Command>& out);
+  bool less_taken(std::size_t a, std::size_t b) const;
+  std::size_t least_taken() const;
+  void give(std::size_t seat, std::vector<Command>& out);
+  void send_lease(std::size_t seat, std::vector<Command>& out);
+  void touch(std::size_t seat);
   bool supply_empty() const;
   bool balance_tail(base::Instant now, std::vector<Command>& out);
   void recall(Seat& seat, base::Instant now, std::vector<Command>& out);
@@ -143,7 +148,7 @@ class PhaseRun {
   std::optional<base::IssueCommand> ahead_;  // drawn from the schedule, not yet ours to count
   base::Seq end_ = 0;                        // commands taken from the schedule: [0, end_)
   std::map<base::Seq, base::IssueCommand> returned_;
-  std::unordered_map<base::Seq, Out> out_;
+  HeldCommands out_;
   std::map<base::Seq, Missing> missing_;
   base::Duration last_due_{};
   std::uint64_t never_issued_ = 0;
@@ -152,6 +157,14 @@ class PhaseRun {
   base::Instant next_tail_recall_{};
   PhaseTotals totals_;
   std::uint64_t strays_ = 0;
+  // Seats that may have room: those that had some when commands ran out, and those something has
+  // happened to since. So an event costs what it changes, however many seats there are.
+  std::vector<std::size_t> open_;
+  std::vector<bool> is_open_;
+  std::vector<std::uint64_t> rooms_;  // scratch of lease_to_least_taken(), by seat
+  std::vector<wire::Lease> leases_;   // being filled, by seat
+  std::size_t leased_at_once_ = 0;
+  std::vector<std::size_t> lessees_;  // seats whose lease is not empty
 };
 
 }  // namespace tutti::conduct

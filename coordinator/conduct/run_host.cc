@@ -1,6 +1,7 @@
 #include "coordinator/conduct/run_host.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 
 #include "common/base/log.h"
 #include "common/data/body_transfer.h"
+#include "common/sys/limits.h"
 #include "common/sys/rendezvous.h"
+#include "coordinator/conduct/centre_room.h"
 
 namespace tutti::conduct {
 namespace {
@@ -487,6 +490,23 @@ std::vector<report::AgentFacts> RunHost::agent_facts(base::Instant ended_at) {
   return agents;
 }
 
+// kSetup when the records of this run cannot fit here.
+base::Result<CentreRoom> room_for(const HostSettings& settings) {
+  std::error_code error;
+  const auto disk = std::filesystem::space(settings.folder, error);
+  const CentreHost host{sys::available_memory(), error ? 0 : disk.available};
+  CentreRoom room = centre_room(settings.plan, host);
+  if (!room.problems.empty()) {
+    return base::fail(
+        base::ExitCode::kSetup,
+        fmt::format("this host cannot hold the run's records: {}", fmt::join(room.problems, "; ")));
+  }
+  for (const auto& warning : room.warnings) {
+    base::log_warning("conduct", warning);
+  }
+  return room;
+}
+
 }  // namespace
 
 base::Result<RunOutcome> conduct_run(HostSettings settings, const base::Clock& clock,
@@ -498,6 +518,11 @@ base::Result<RunOutcome> conduct_run(HostSettings settings, const base::Clock& c
     }
     return base::fail(base::ExitCode::kInput, text);
   }
+  sys::raise_open_files_limit();  // a descriptor per agent, several per agent that is dialled
+  auto room = room_for(settings);
+  if (!room) {
+    return tl::unexpected(room.error());
+  }
   auto ledger = ledger::Ledger::open(settings.folder);
   if (!ledger) {
     return tl::unexpected(ledger.error());
@@ -506,7 +531,10 @@ base::Result<RunOutcome> conduct_run(HostSettings settings, const base::Clock& c
   if (auto status = host.begin(); !status) {
     return tl::unexpected(status.error());
   }
-  return host.run();
+  RunOutcome outcome = host.run();
+  outcome.budget.insert(outcome.budget.end(), room->budget.begin(), room->budget.end());
+  outcome.budget.insert(outcome.budget.end(), room->warnings.begin(), room->warnings.end());
+  return outcome;
 }
 
 }  // namespace tutti::conduct

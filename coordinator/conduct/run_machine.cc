@@ -45,6 +45,9 @@ void RunMachine::step(const Event& event, Instant now, std::vector<Command>& out
 }
 
 Instant RunMachine::next_tick() const {
+  if (in_phase() && phase_->has_more_to_lease()) {
+    return now_;
+  }
   return std::min(roster_.next_ping_at(), now_ + (in_phase() ? kTickInPhase : kTickOutside));
 }
 
@@ -294,12 +297,15 @@ std::string RunMachine::unready_names() const {
 }
 
 void RunMachine::prepare() {
-  const std::string unready = unready_names();
-  if (unready.empty()) {
+  const bool all = std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
+    return entry.second.ready || !entry.second.joined;
+  });
+  if (all) {
     all_prepared();
   } else if (now_ >= deadline_) {
-    abort_setup(ExitCode::kSetup, fmt::format("not ready within {:.0f} s: {}",
-                                              plan_.timeouts.prepare.to_seconds(), unready));
+    abort_setup(ExitCode::kSetup,
+                fmt::format("not ready within {:.0f} s: {}", plan_.timeouts.prepare.to_seconds(),
+                            unready_names()));
   }
 }
 

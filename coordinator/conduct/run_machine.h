@@ -48,6 +48,7 @@ class RunMachine {
   static constexpr base::Duration kOwnDelay = base::Duration::millis(5);
   static constexpr base::Duration kTickInPhase = base::Duration::millis(20);
   static constexpr base::Duration kTickOutside = base::Duration::millis(50);
+  static constexpr base::Duration kSumEvery = base::Duration::millis(2);
   static constexpr base::Duration kMergeWaitMax = base::Duration::seconds(1);  // for the last pongs
 
   // check(plan) must be empty.
@@ -135,6 +136,7 @@ class RunMachine {
   void finish(RunState state);
   plan::PhaseCounters counters() const;
   std::uint64_t in_flight() const;
+  std::uint64_t in_flight_told() const;
   plan::PhaseSpec spec_of(std::uint32_t index) const;
 
   template <class Message>
@@ -158,6 +160,7 @@ class RunMachine {
   std::vector<Command>* out_ = nullptr;
   base::Instant began_at_{};
   base::Instant deadline_ = base::kFarFuture;  // of gathering, preparing, clocks, merging
+  AgentKey merged_below_ = 0;                  // the clocks of agents before this one are known
   bool clocks_awaited_ = false;
 
   std::unique_ptr<PhaseRun> phase_;
@@ -167,6 +170,10 @@ class RunMachine {
   std::map<std::uint64_t, std::uint64_t> gaps_short_;
   plan::Decision issuing_end_;  // why issuing ended before the schedule did
   bool issuing_end_told_ = false;
+  bool all_armed_ = false;  // seen once in this phase: nobody is asked again
+  // Timed phases: in flight as the agents say, summed no more often than kSumEvery.
+  mutable std::uint64_t told_sum_ = 0;
+  mutable base::Instant told_summed_at_{};
   base::Instant in_flight_since_{};
   base::Instant last_response_at_{};
   base::Instant draining_since_{};

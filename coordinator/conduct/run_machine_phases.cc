@@ -96,6 +96,8 @@ void RunMachine::begin_phase(std::uint32_t index) {
   }
   issuing_end_ = {};
   issuing_end_told_ = false;
+  all_armed_ = false;
+  told_summed_at_ = {};
   in_flight_since_ = {};
   last_response_at_ = {};
   draining_since_ = {};
@@ -160,10 +162,18 @@ void RunMachine::tell_issuing_end() {
 }
 
 std::uint64_t RunMachine::in_flight() const {
-  if (phase_->spec().pacing != base::Pacing::kTimed) {
+  if (phase_->spec().pacing != base::Pacing::kTimed || !phase_->issuing()) {
     return phase_->outstanding();
   }
-  // Commands leased ahead of time are not in flight: ask the agents.
+  if (!told_summed_at_.is_set() || now_ - told_summed_at_ >= kSumEvery) {
+    told_summed_at_ = now_;
+    told_sum_ = in_flight_told();
+  }
+  return told_sum_;
+}
+
+// Commands leased ahead of time are not in flight: ask the agents.
+std::uint64_t RunMachine::in_flight_told() const {
   std::uint64_t sum = 0;
   for (const Seat& seat : phase_->seats()) {
     const roster::Agent* agent = roster_.find(seat.agent);
@@ -171,7 +181,7 @@ std::uint64_t RunMachine::in_flight() const {
       sum += std::min<std::uint64_t>(agent->progress.in_flight, seat.outstanding);
     }
   }
-  return phase_->issuing() ? sum : phase_->outstanding();
+  return sum;
 }
 
 plan::PhaseCounters RunMachine::counters() const {
@@ -251,11 +261,13 @@ void RunMachine::check_answers() {
                fmt::format("no answer to a recall or a drain for {:.0f} s", limit.to_seconds()));
     return;
   }
-  if (now_ <= phase_->start_at() + limit) {
+  if (all_armed_ || now_ <= phase_->start_at() + limit) {
     return;
   }
+  all_armed_ = true;
   for (const Seat& seat : phase_->seats()) {
     if (!seat.lost && !peers_.at(seat.agent).armed) {
+      all_armed_ = false;
       lose_agent(seat.agent,
                  fmt::format("not armed {:.0f} s after the phase began", limit.to_seconds()));
       return;
@@ -457,12 +469,15 @@ void RunMachine::start_merge() {
 
 // The last look at the clocks, then goodbye.
 void RunMachine::merge() {
-  const bool measured = std::all_of(peers_.begin(), peers_.end(), [this](const auto& entry) {
+  // Exchanges only grow: who was measured once need not be asked again at the next pong.
+  const auto measured = [this](const auto& entry) {
     return !roster_.alive(entry.first) ||
            roster_.find(entry.first)->clock.exchanges() >=
                entry.second.pongs_before_merge + roster::Roster::kBurst;
-  });
-  if (!measured && now_ < deadline_) {
+  };
+  const auto waiting = std::find_if_not(peers_.lower_bound(merged_below_), peers_.end(), measured);
+  if (waiting != peers_.end() && now_ < deadline_) {
+    merged_below_ = waiting->first;
     return;
   }
   for (const auto& [key, peer] : peers_) {

@@ -43,6 +43,7 @@ base::Result<std::uint32_t> Roster::join(AgentKey key, const wire::Hello& hello,
   seat.agent.joined_at = now;
   seat.next_ping_at = now;
   seat.burst_left = kBurst;
+  next_ping_at_ = std::min(next_ping_at_, now);
   return seat.agent.number;
 }
 
@@ -95,11 +96,17 @@ void Roster::burst(Instant now) {
     seat.next_ping_at = now;
     seat.burst_left = kBurst;
   }
+  next_ping_at_ = now;
 }
 
 void Roster::due_pings(Instant now, std::vector<std::pair<AgentKey, wire::ClockPing>>& out) {
+  if (now < next_ping_at_) {
+    return;
+  }
+  next_ping_at_ = base::kFarFuture;
   for (auto& [key, seat] : seats_) {
     if (seat.agent.lost || now < seat.next_ping_at) {
+      next_ping_at_ = seat.agent.lost ? next_ping_at_ : std::min(next_ping_at_, seat.next_ping_at);
       continue;
     }
     if (seat.pings_out.size() >= kPingsOutMax) {
@@ -112,17 +119,8 @@ void Roster::due_pings(Instant now, std::vector<std::pair<AgentKey, wire::ClockP
       --seat.burst_left;
     }
     seat.next_ping_at = now + (seat.burst_left > 0 ? kBurstGap : kPingEvery);
+    next_ping_at_ = std::min(next_ping_at_, seat.next_ping_at);
   }
-}
-
-Instant Roster::next_ping_at() const {
-  Instant next = base::kFarFuture;
-  for (const auto& [key, seat] : seats_) {
-    if (!seat.agent.lost) {
-      next = std::min(next, seat.next_ping_at);
-    }
-  }
-  return next;
 }
 
 bool Roster::pong(AgentKey key, const wire::ClockPong& pong, Instant now) {

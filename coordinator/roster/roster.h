@@ -62,7 +62,8 @@ class Roster {
   void burst(base::Instant now);
   // Appends the pings to send now.
   void due_pings(base::Instant now, std::vector<std::pair<AgentKey, wire::ClockPing>>& out);
-  base::Instant next_ping_at() const;
+  // Never later than the next ping is due; earlier at most once for an agent that was lost since.
+  base::Instant next_ping_at() const { return next_ping_at_; }
   // False, and nothing taken, when no such ping is out or the stamps are impossible.
   bool pong(AgentKey key, const wire::ClockPong& pong, base::Instant now);
 
@@ -82,6 +83,7 @@ class Roster {
   };
 
   std::map<AgentKey, Seat> seats_;
+  base::Instant next_ping_at_ = base::kFarFuture;
   std::uint32_t joined_ = 0;
 };
 

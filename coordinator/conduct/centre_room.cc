@@ -1,0 +1,82 @@
+#include "coordinator/conduct/centre_room.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coordinator/conduct/capacity.h"
+
+namespace tutti::conduct {
+namespace {
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  const auto value = static_cast<double>(bytes);
+  return value >= kGiB ? fmt::format("{:.1f} GiB", value / kGiB)
+                       : fmt::format("{:.1f} MiB", value / (1024.0 * 1024));
+}
+
+// Commands in agents' hands at once. A timed phase has a few seconds' worth of them: next to
+// nothing.
+std::uint64_t slots_of(const RunPlan& plan, const RunPhase& phase) {
+  const std::uint64_t most = std::uint64_t{plan.agents_expected} * kOpenSlotsMax;
+  switch (phase.schedule.pacing) {
+    case base::Pacing::kClosedLoop:
+      return phase.schedule.concurrency;
+    case base::Pacing::kBurst:
+      return std::min(phase.schedule.total, plan.in_flight_max > 0 ? plan.in_flight_max : most);
+    case base::Pacing::kTimed:
+      break;
+  }
+  return 0;
+}
+
+void judge(CentreRoom& room, bool capped, std::uint64_t needed, std::uint64_t there,
+           const std::string& sum, const char* remedy) {
+  if (there == 0) {
+    return;
+  }
+  const std::string free = size_text(there);
+  if (needed <= there) {
+    room.budget.push_back(fmt::format("{} of {} free", sum, free));
+    return;
+  }
+  auto& list = capped ? room.warnings : room.problems;
+  list.push_back(
+      fmt::format("{}, and {} are free: {}{}", sum, free, remedy,
+                  capped ? " (the phases are capped in time: they may end before that)" : ""));
+}
+
+}  // namespace
+
+CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
+  CentreRoom room;
+  bool capped = false;
+  std::uint64_t slots = 0;
+  for (const RunPhase& phase : plan.phases) {
+    room.records_max += phase.schedule.total;
+    capped = capped || phase.issue_cap.ns > 0;
+    slots = std::max(slots, slots_of(plan, phase));
+  }
+  const std::uint64_t each = kRecordHeldBytes + kRecordReportBytes;
+  room.memory_bytes = room.records_max * each + slots * kCommandHeldBytes +
+                      plan.agents_expected * kCentreAgentBytes + kCentreFixedBytes;
+  judge(room, capped, room.memory_bytes, host.memory_bytes,
+        fmt::format("the coordinator takes memory for {} records × {} bytes + {} agents × {} KiB + "
+                    "{} slots × {} bytes + {} MiB = {}",
+                    room.records_max, each, plan.agents_expected, kCentreAgentBytes >> 10, slots,
+                    kCommandHeldBytes, kCentreFixedBytes >> 20, size_text(room.memory_bytes)),
+        "issue fewer queries (runtime.n_samples_to_issue, runtime.max_issue_duration_ms), free "
+        "memory, or raise its limit");
+  const std::uint64_t prompt =
+      plan.bodies.rows == 0 ? 0 : plan.bodies.bytes / std::uint64_t{plan.bodies.rows};
+  room.disk_bytes = room.records_max * (kRecordDiskBytes + prompt);
+  judge(room, capped, room.disk_bytes, host.disk_bytes,
+        fmt::format("the run folder takes disk for {} records × ({} bytes + {} of prompt) = {} and "
+                    "twice the replies' texts",
+                    room.records_max, kRecordDiskBytes, prompt, size_text(room.disk_bytes)),
+        "issue fewer queries, free space there, or choose another report_dir");
+  return room;
+}
+
+}  // namespace tutti::conduct
