@@ -23,16 +23,12 @@ void RunMachine::arm_next_phase() {
     start_merge();
     return;
   }
-  const Duration error = roster_.clock_error_max(now_ + plan_.timeouts.arm_lead);
-  if (error > plan_.clock_error_max) {
+  if (roster_.clock_error_max(now_ + plan_.timeouts.arm_lead) > plan_.clock_error_max) {
     stopping_ = true;
     outcome_.complete = false;
     outcome_.exit = ExitCode::kExecution;
-    outcome_.reasons.push_back(
-        fmt::format("phase {} was not started: the agents' clocks are only known to ±{:.3f} ms, "
-                    "±{:.3f} ms is allowed (distributed.max_clock_error_ms)",
-                    plan_.phases[next_phase_].name, error.to_seconds() * 1e3,
-                    plan_.clock_error_max.to_seconds() * 1e3));
+    outcome_.reasons.push_back(fmt::format("phase {} was not started: {}",
+                                           plan_.phases[next_phase_].name, clock_refusal()));
     notice(NoticeLevel::kError, outcome_.reasons.back());
     start_merge();
     return;

@@ -65,6 +65,7 @@ class CoordinatorNode {
     return it == settled_.end() ? Instant{} : it->second;
   }
   const std::vector<std::string>& notices() const { return notices_; }
+  const SimClock& clock() const { return clock_; }
   Instant local() const { return clock_.at(world_.now()); }
 
  private:
