@@ -40,13 +40,15 @@ netns_mock() {
   netns_wait 20 "mock $label" grep -qs listening "$scratch/mock.$label" || die "no mock"
 }
 
-# netns_agent HOST ADDRESS: its CPU time, of the whole process, ends up in $scratch/cpu.HOST (as `times` tells it).
+# netns_agent HOST ADDRESS FLAGS…: its CPU time, of the whole process, ends up in $scratch/cpu.HOST (as `times` tells it).
 agents=()
 netns_agent() {
+  local host=$1 address=$2
+  shift 2
   # shellcheck disable=SC2016
-  on "$1" bash -c '"$@" >&2; times' agent "$build/bin/tutti-agent" --connect "tcp://$2:7777" --insecure \
-    --name "$1" --workers 1 --spool-dir "$scratch/spool.$1" --cache-dir "$scratch/cache.$1" \
-    </dev/null >"$scratch/cpu.$1" 2>"$scratch/agent.$1" &
+  on "$host" bash -c '"$@" >&2; times' agent "$build/bin/tutti-agent" --connect "tcp://$address:7777" --insecure \
+    --name "$host" --spool-dir "$scratch/spool.$host" --cache-dir "$scratch/cache.$host" "$@" \
+    </dev/null >"$scratch/cpu.$host" 2>"$scratch/agent.$host" &
   agents+=($!)
   netns_pids+=($!)
 }
