@@ -15,6 +15,7 @@
 #include "common/sys/limits.h"
 #include "common/sys/rendezvous.h"
 #include "coordinator/conduct/centre_room.h"
+#include "coordinator/conduct/clock_fit.h"
 
 namespace tutti::conduct {
 namespace {
@@ -480,11 +481,8 @@ std::vector<report::AgentFacts> RunHost::agent_facts(base::Instant ended_at) {
     facts.ephemeral_ports = agent->hello.ephemeral_ports;
     facts.health_series = std::move(series_[agent->key]);
     if (agent->clock.exchanges() > 0) {
-      // One map for the whole run, taken in its middle: drift is inside the error there.
-      const auto middle = started_at_ + base::Duration{(ended_at - started_at_).ns / 2};
-      const auto offset = agent->clock.offset_at(middle);
       ledger_.set_clock(agent->number,
-                        ledger::ClockMap{base::Duration{-offset.value.ns}, offset.error});
+                        fit_clock(agent->clock, agent->lost ? agent->lost_at : ended_at));
     }
   }
   return agents;

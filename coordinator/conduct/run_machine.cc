@@ -327,20 +327,22 @@ void RunMachine::all_prepared() {
   if (now_ < deadline_) {
     return;
   }
-  std::vector<std::string> states;
-  for (const roster::Agent* agent : roster_.by_name()) {
-    if (agent->clock.exchanges() == 0) {
-      states.push_back(fmt::format("{}: no answer to a ping", agent->name()));
-    } else {
-      const auto offset = agent->clock.offset_at(now_);
-      states.push_back(fmt::format("{}: ±{:.3f} ms after {} pings", agent->name(),
-                                   offset.error.to_seconds() * 1e3, agent->clock.exchanges()));
-    }
+  abort_setup(ExitCode::kSetup, clock_refusal());
+}
+
+std::string RunMachine::clock_refusal() const {
+  const Instant at = now_ + plan_.timeouts.arm_lead;
+  const auto beyond = roster_.clocks_beyond(plan_.clock_error_max, at);
+  if (beyond.empty()) {
+    return fmt::format("not every agent answered {} pings in {:.0f} s: look for a lossy network",
+                       roster::Roster::kBurst + 1, plan_.timeouts.clock.to_seconds());
   }
-  abort_setup(ExitCode::kSetup,
-              fmt::format("the agents' clocks are not known to ±{:.3f} ms ({}): look for a slow or "
-                          "lossy network, or allow more (distributed.max_clock_error_ms)",
-                          plan_.clock_error_max.to_seconds() * 1e3, fmt::join(states, ", ")));
+  return fmt::format(
+      "clocks are not known to ±{:.3f} ms ({}): the bound is half a round trip at least; look for "
+      "a "
+      "slow, busy or lossy way to these agents, or allow more (distributed.max_clock_error_ms), "
+      "which widens window edges and the order across agents only",
+      plan_.clock_error_max.to_seconds() * 1e3, fmt::join(beyond, "; "));
 }
 
 void RunMachine::take(AgentKey agent, const wire::ClockPong& message) {

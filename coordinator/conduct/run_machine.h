@@ -116,6 +116,7 @@ class RunMachine {
   void prepare();
   void all_prepared();
   std::string unready_names() const;
+  std::string clock_refusal() const;
   void abort_setup(base::ExitCode exit, const std::string& reason);
 
   // Phases (run_machine_phases.cc).

@@ -23,13 +23,9 @@ void RunMachine::arm_next_phase() {
     start_merge();
     return;
   }
-  const Duration error = roster_.clock_error_max(now_ + plan_.timeouts.arm_lead);
   std::string why;
-  if (error > plan_.clock_error_max) {
-    why = fmt::format(
-        "the agents' clocks are only known to ±{:.3f} ms, ±{:.3f} ms is allowed "
-        "(distributed.max_clock_error_ms)",
-        error.to_seconds() * 1e3, plan_.clock_error_max.to_seconds() * 1e3);
+  if (roster_.clock_error_max(now_ + plan_.timeouts.arm_lead) > plan_.clock_error_max) {
+    why = clock_refusal();
   } else if (!has_slots(next_phase_)) {
     why = "none of the agents that are left has slots in it";
   }

@@ -291,11 +291,12 @@ void Ledger::set_clock(std::uint32_t agent, ClockMap map) {
   if (agent >= clocks_.size()) {
     clocks_.resize(agent + 1);
   }
-  clocks_[agent] = map;
+  clocks_[agent] = std::move(map);
 }
 
-ClockMap Ledger::clock(std::uint32_t agent) const {
-  return agent < clocks_.size() ? clocks_[agent] : ClockMap{};
+const ClockMap& Ledger::clock(std::uint32_t agent) const {
+  static const ClockMap kNone;
+  return agent < clocks_.size() ? clocks_[agent] : kNone;
 }
 
 }  // namespace tutti::ledger

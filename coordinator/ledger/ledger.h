@@ -63,6 +63,11 @@ struct Fact {
 
   Fact() : streamed(false), connection_reused(false), resent(false) {}
   bool ok() const { return outcome == wire::Outcome::kOk; }
+  // Where the record lies in time: when it was taken up, or the next best thing it has.
+  base::Instant begun_at() const {
+    const base::Instant at = issued_at.is_set() ? issued_at : due_at;
+    return at.is_set() ? at : done_at;
+  }
 };
 static_assert(sizeof(Fact) == 128);
 
@@ -126,9 +131,12 @@ class Ledger {
   std::uint64_t text_bytes() const { return store_.size_bytes(); }
 
   void set_clock(std::uint32_t agent, ClockMap map);
-  ClockMap clock(std::uint32_t agent) const;  // zero map for an agent never set
+  const ClockMap& clock(std::uint32_t agent) const;  // zero map for an agent never set
+  // All stamps of a record are shifted by the offset at its begin, so that their differences are
+  // those the agent measured, to the nanosecond.
   base::Instant to_coordinator(const Fact& fact, base::Instant at) const {
-    return fact.agent < clocks_.size() ? clocks_[fact.agent].to_coordinator(at) : at;
+    const bool known = at.is_set() && fact.agent < clocks_.size();
+    return known ? at + clocks_[fact.agent].shift_at(fact.begun_at()) : at;
   }
 
  private:

@@ -62,13 +62,15 @@ bool is_judged(const verdict::HealthRow& row, const RunFacts& facts, const Break
 }
 
 verdict::HealthRow on_our_clock(verdict::HealthRow row, const ledger::ClockMap& clock) {
-  row.health.from = clock.to_coordinator(row.health.from);
-  row.health.to = clock.to_coordinator(row.health.to);
+  const base::Duration shift = clock.shift_at(row.health.from);
+  row.health.from = row.health.from + shift;
+  row.health.to = row.health.to + shift;
   return row;
 }
 
-ledger::ClockMap clock_of(const std::vector<ledger::ClockMap>& clocks, std::size_t agent) {
-  return agent < clocks.size() ? clocks[agent] : ledger::ClockMap{};
+const ledger::ClockMap& clock_of(const std::vector<ledger::ClockMap>& clocks, std::size_t agent) {
+  static const ledger::ClockMap kNone;
+  return agent < clocks.size() ? clocks[agent] : kNone;
 }
 
 // Text of a CSV cell, quoted where it must be.

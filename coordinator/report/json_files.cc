@@ -230,6 +230,30 @@ Json failures_json(const Report& report) {
   return out;
 }
 
+// What was known of the offset at one instant; null: nothing was measured (a rebuilt run).
+Json knot_json(const RunFacts& facts, const ledger::ClockMap& clock, double part) {
+  if (clock.knots.empty()) {
+    return nullptr;
+  }
+  const auto last = static_cast<double>(clock.knots.size() - 1);
+  const ledger::ClockKnot& knot = clock.knots[static_cast<std::size_t>(last * part)];
+  return Json{{"at_s", (knot.at + knot.offset - facts.started_at).to_seconds()},
+              {"offset_ns", knot.offset.ns},
+              {"error_ns", knot.error.ns}};
+}
+
+Json clock_json(const RunFacts& facts, const ledger::ClockMap& clock, base::Duration rtt) {
+  return Json{{"offset_ns", clock.offset.ns},
+              {"error_ns", clock.error.ns},
+              {"rtt_ns", rtt.ns},
+              {"exchanges", clock.exchanges},
+              {"drift_ppm", clock.drift * 1e6},
+              {"drift_error_ppm", clock.drift_error * 1e6},
+              {"before", knot_json(facts, clock, 0)},
+              {"during", knot_json(facts, clock, 0.5)},
+              {"after", knot_json(facts, clock, 1)}};
+}
+
 Json agent_json(const Report& report, std::size_t i) {
   const AgentFacts& agent = report.facts.agents[i];
   const ledger::ClockMap clock = i < report.clocks.size() ? report.clocks[i] : ledger::ClockMap{};
@@ -240,10 +264,7 @@ Json agent_json(const Report& report, std::size_t i) {
            {"workers", agent.workers},
            {"slots", agent.slots},
            {"lost_at_s", nullptr},
-           {"clock",
-            {{"offset_ns", clock.offset.ns},
-             {"error_ns", clock.error.ns},
-             {"rtt_ns", agent.clock_rtt.ns}}}};
+           {"clock", clock_json(report.facts, clock, agent.clock_rtt)}};
   if (agent.lost_at.is_set()) {
     out["lost_at_s"] = (agent.lost_at - report.facts.started_at).to_seconds();
   }

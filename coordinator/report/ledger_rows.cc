@@ -34,8 +34,7 @@ Row row_of(const RunFacts& facts, const ledger::Ledger& ledger, const ledger::Fa
 }  // namespace
 
 base::Instant issued_at(const ledger::Ledger& ledger, const ledger::Fact& fact) {
-  base::Instant at = fact.issued_at.is_set() ? fact.issued_at : fact.due_at;
-  return ledger.to_coordinator(fact, at.is_set() ? at : fact.done_at);
+  return ledger.to_coordinator(fact, fact.begun_at());
 }
 
 bool has_first_chunk(const ledger::Fact& fact) {

@@ -89,6 +89,40 @@ void put_agents(std::string& out, const Report& report) {
   out += "\n";
 }
 
+// A line per agent: what the pings told of its clock, against the coordinator's.
+void put_clocks(std::string& out, const Report& report) {
+  const auto& clocks = report.clocks;
+  if (std::all_of(clocks.begin(), clocks.end(),
+                  [](const ledger::ClockMap& clock) { return clock.knots.empty(); })) {
+    return;
+  }
+  const auto pair_ms = [](const ledger::ClockKnot& knot) {
+    return fmt::format("{:.3f} ± {:.3f}", knot.offset.to_seconds() * 1e3,
+                       knot.error.to_seconds() * 1e3);
+  };
+  out += "------------------- Clocks -------------------\n";
+  out +=
+      "  Offset (coordinator − agent) ± error in ms, before, during and after the run; drift of it "
+      "in ppm.\n";
+  out += fmt::format("{:>24} {:>24} {:>24} {:>20} {:>10} {:>6}  {}\n", "before", "during", "after",
+                     "drift", "rtt ms", "pings", "agent");
+  for (std::size_t i = 0; i < std::min(clocks.size(), report.facts.agents.size()); ++i) {
+    const AgentFacts& agent = report.facts.agents[i];
+    const ledger::ClockMap& clock = clocks[i];
+    if (clock.knots.empty()) {
+      out += fmt::format("{:>24} {:>24} {:>24} {:>20} {:>10} {:>6}  {}\n", "-", "-", "-", "-", "-",
+                         clock.exchanges, agent.name);
+      continue;
+    }
+    out += fmt::format(
+        "{:>24} {:>24} {:>24} {:>20} {:>10.3f} {:>6}  {}\n", pair_ms(clock.knots.front()),
+        pair_ms(clock.knots[(clock.knots.size() - 1) / 2]), pair_ms(clock.knots.back()),
+        fmt::format("{:.1f} ± {:.1f}", clock.drift * 1e6, clock.drift_error * 1e6),
+        agent.clock_rtt.to_seconds() * 1e3, clock.exchanges, agent.name);
+  }
+  out += "\n";
+}
+
 void put_failures(std::string& out, const Report& report) {
   const auto& failures = report.breakdown.failures;
   if (failures.empty()) {
@@ -255,6 +289,7 @@ void put_own_sections(std::string& out, const Report& report) {
   put_timing(out, report.timing);
   put_frontends(out, report);
   put_agents(out, report);
+  put_clocks(out, report);
   put_failures(out, report);
   put_client(out, report);
   put_client_health(out, report);

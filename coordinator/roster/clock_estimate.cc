@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "common/base/check.h"
 
@@ -12,13 +11,29 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-Duration drifted(double rate, Duration time) {
-  return Duration::nanos(std::llround(rate * static_cast<double>(time.ns)));
-}
+constexpr int kDoublingsMax = 64;
+constexpr double kMovedMax = 1e18;  // 31 years in ns: room to add two of them
 
 Duration apart(Instant a, Instant b) { return a < b ? b - a : a - b; }
 
+Duration half(Duration d) { return Duration::nanos(d.ns / 2); }
+
+// An offset known within [low, high]; bounds that cross (an agent whose stamps contradict one
+// another at one instant) give everything between them.
+ClockOffset within(Duration low, Duration high) {
+  if (high < low) {
+    std::swap(low, high);
+  }
+  return ClockOffset{low + half(high - low), Duration::nanos((high - low).ns / 2 + 1)};
+}
+
 }  // namespace
+
+// How far the offset can have moved within `time`, rounded up.
+Duration ClockEstimate::moved(Duration time) const {
+  return Duration::nanos(static_cast<std::int64_t>(
+      std::ceil(std::min(rate_max_ * static_cast<double>(time.ns), kMovedMax))));
+}
 
 // The agent read its clock between our two stamps, so with o = agent − coordinator
 //   agent_sent − coordinator_received ≤ o ≤ agent_received − coordinator_sent,
@@ -30,105 +45,149 @@ bool ClockEstimate::add(const ClockExchange& exchange) {
   if (whole.ns < 0 || inside.ns < 0 || rtt.ns < 0) {
     return false;
   }
-  const Duration high = exchange.agent_received - exchange.coordinator_sent;
-  const Duration low = exchange.agent_sent - exchange.coordinator_received;
   Point point;
-  point.at = exchange.coordinator_sent + Duration::nanos(whole.ns / 2);
-  point.offset = Duration::nanos(low.ns + (high.ns - low.ns) / 2);
-  // Rounding, and the drift within the exchange itself.
-  point.half = Duration::nanos(rtt.ns / 2 + 1) + drifted(kDriftMax, whole);
+  point.at = exchange.coordinator_sent + half(whole);
+  // Drift within the exchange itself, and rounding.
+  const Duration margin = moved(whole) + Duration::nanos(1);
+  point.seen_low = point.low = exchange.agent_sent - exchange.coordinator_received - margin;
+  point.seen_high = point.high = exchange.agent_received - exchange.coordinator_sent + margin;
 
   const auto later = std::upper_bound(points_.begin(), points_.end(), point.at,
                                       [](Instant at, const Point& p) { return at < p.at; });
+  const auto place = static_cast<std::size_t>(later - points_.begin());
   points_.insert(later, point);
   rtt_min_ = exchanges_ == 0 ? rtt : std::min(rtt_min_, rtt);
   rtt_recent_ = exchanges_ == 0 ? rtt : rtt_recent_ + Duration{(rtt.ns - rtt_recent_.ns) / 8};
   ++exchanges_;
+  bool agree = settle(place);
+  for (int i = 0; i < kDoublingsMax && !agree; ++i) {
+    rate_max_ *= 2;
+    agree = settle_all();
+  }
   if (points_.size() > kPointsMax) {
     thin();
   }
-  measure_drift();
   return true;
 }
 
-// Of all points within one stretch the narrowest stays; equal stretches keep the run covered from
-// end to end.
+// True when it became narrower.
+bool ClockEstimate::narrow(Point& point, const Point& by) const {
+  const Duration most = moved(apart(point.at, by.at));
+  const Duration low = std::max(point.low, by.low - most);
+  const Duration high = std::min(point.high, by.high + most);
+  const bool narrower = low != point.low || high != point.high;
+  point.low = low;
+  point.high = high;
+  return narrower;
+}
+
+// A new point, and what it says about the others. Neighbours know what all beyond them know, so it
+// goes on from neighbour to neighbour and ends where nothing new is said. False: no offset agrees
+// with all of them at this rate.
+bool ClockEstimate::settle(std::size_t from) {
+  if (from > 0) {
+    narrow(points_[from], points_[from - 1]);
+  }
+  if (from + 1 < points_.size()) {
+    narrow(points_[from], points_[from + 1]);
+  }
+  bool agree = points_[from].low <= points_[from].high;
+  for (std::size_t i = from; i > 0 && narrow(points_[i - 1], points_[i]); --i) {
+    agree = agree && points_[i - 1].low <= points_[i - 1].high;
+  }
+  for (std::size_t i = from + 1; i < points_.size() && narrow(points_[i], points_[i - 1]); ++i) {
+    agree = agree && points_[i].low <= points_[i].high;
+  }
+  return agree;
+}
+
+bool ClockEstimate::settle_all() {
+  for (Point& point : points_) {
+    point.low = point.seen_low;
+    point.high = point.seen_high;
+  }
+  for (std::size_t i = 1; i < points_.size(); ++i) {
+    narrow(points_[i], points_[i - 1]);
+  }
+  for (std::size_t i = points_.size() - 1; i > 0; --i) {
+    narrow(points_[i - 1], points_[i]);
+  }
+  return std::all_of(points_.begin(), points_.end(),
+                     [](const Point& point) { return point.low <= point.high; });
+}
+
+// Of all points within one stretch the first stays, with what its neighbours taught it; equal
+// stretches keep the run covered from end to end. The newest stays too.
 void ClockEstimate::thin() {
   const Duration span = points_.back().at - points_.front().at;
   const Duration stretch = Duration::nanos(span.ns / static_cast<std::int64_t>(kPointsMax / 2) + 1);
+  const Instant first = points_.front().at;
   std::vector<Point> kept;
   kept.reserve(kPointsMax + 1);
   std::int64_t last = -1;
-  for (const Point& point : points_) {
-    const std::int64_t number = (point.at - points_.front().at).ns / stretch.ns;
-    if (number != last) {
-      kept.push_back(point);
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const std::int64_t number = (points_[i].at - first).ns / stretch.ns;
+    if (number != last || i + 1 == points_.size()) {
+      kept.push_back(points_[i]);
+      kept.back().seen_low = kept.back().low;
+      kept.back().seen_high = kept.back().high;
       last = number;
-    } else if (point.half < kept.back().half) {
-      kept.back() = point;
     }
   }
   points_ = std::move(kept);
 }
 
-const ClockEstimate::Point& ClockEstimate::narrowest(std::size_t first, std::size_t last) const {
-  std::size_t best = first;
-  for (std::size_t i = first + 1; i < last; ++i) {
-    if (points_[i].half < points_[best].half) {
-      best = i;
-    }
+// Two offsets known within ± e₁, ± e₂ at distance t bound the slope between them to
+// ± (e₁ + e₂) / t.
+double ClockEstimate::drift() const {
+  if (points_.size() < 2 || drift_error() >= rate_max_) {
+    return 0;
   }
-  return points_[best];
+  const Point& first = points_.front();
+  const Point& last = points_.back();
+  const ClockOffset early = within(first.low, first.high);
+  const ClockOffset late = within(last.low, last.high);
+  return static_cast<double>((late.value - early.value).ns) /
+         static_cast<double>((last.at - first.at).ns);
 }
 
-// Slope between the best exchange of the first third and the best of the last third; two intervals
-// of half widths h₁, h₂ at distance t bound the slope to ± (h₁ + h₂) / t.
-void ClockEstimate::measure_drift() {
-  drift_ = 0;
-  drift_error_ = kDriftMax;
-  if (points_.size() < 3) {
-    return;
+double ClockEstimate::drift_error() const {
+  if (points_.size() < 2 || points_.front().at == points_.back().at) {
+    return rate_max_;
   }
-  const std::size_t third = points_.size() / 3;
-  const Point& early = narrowest(0, third);
-  const Point& late = narrowest(points_.size() - third, points_.size());
-  const Duration between = late.at - early.at;
-  if (between.ns <= 0) {
-    return;
-  }
-  const double span = static_cast<double>(between.ns);
-  const double error = static_cast<double>((early.half + late.half).ns) / span;
-  if (error >= kDriftMax) {
-    return;
-  }
-  drift_ = static_cast<double>((late.offset - early.offset).ns) / span;
-  drift_error_ = std::max(error, kDriftErrorMin);
+  const Point& first = points_.front();
+  const Point& last = points_.back();
+  const Duration both = within(first.low, first.high).error + within(last.low, last.high).error;
+  return std::min(rate_max_,
+                  static_cast<double>(both.ns) / static_cast<double>((last.at - first.at).ns));
 }
 
 ClockOffset ClockEstimate::offset_at(Instant coordinator) const {
   TUTTI_CHECK(!points_.empty());
-  const Point* best = nullptr;
-  Duration best_error{};
-  for (const Point& point : points_) {
-    const Duration error = point.half + drifted(drift_error_, apart(point.at, coordinator));
-    if (best == nullptr || error < best_error) {
-      best = &point;
-      best_error = error;
-    }
+  const auto right = std::upper_bound(points_.begin(), points_.end(), coordinator,
+                                      [](Instant at, const Point& p) { return at < p.at; });
+  const Point& near = right == points_.begin() ? *right : *(right - 1);
+  Point here = near;
+  here.at = coordinator;
+  const Duration most = moved(apart(coordinator, near.at));
+  here.low = near.low - most;
+  here.high = near.high + most;
+  if (right != points_.end()) {
+    narrow(here, *right);
   }
-  return ClockOffset{best->offset + drifted(drift_, coordinator - best->at), best_error};
+  return within(here.low, here.high);
 }
 
 Instant ClockEstimate::to_agent(Instant coordinator) const {
   return coordinator + offset_at(coordinator).value;
 }
 
-// o changes by at most kDriftMax of the time between the two guesses, so the second is exact to a
+// o changes by at most rate_max() of the time between the two guesses, so the second is exact to a
 // few nanoseconds unless the clocks are hours apart; the third settles those.
 Instant ClockEstimate::to_coordinator(Instant agent) const {
   TUTTI_CHECK(!points_.empty());
-  Instant guess = agent - points_.back().offset;
-  for (int i = 0; i < 2; ++i) {
+  Instant guess = agent - points_.back().low;
+  for (int i = 0; i < 3; ++i) {
     guess = agent - offset_at(guess).value;
   }
   return guess;

@@ -2,8 +2,10 @@
 
 // ClockEstimate: how far one agent's monotonic clock is from the coordinator's, with a bound that
 // holds. Each ping exchange gives an interval that contains the true offset, however unequal the
-// two ways are; the estimate carries the narrowest one to the asked instant along the measured
-// drift. Pure arithmetic: no clock, bounded memory. Owned by the coordinator's main thread.
+// two ways are. Between exchanges the offset moves by at most rate_max() of the time, however the
+// clocks are being slewed; so every exchange narrows what is known around it, and the bound is what
+// all of them leave. Pure arithmetic: no clock, bounded memory. Owned by the coordinator's main
+// thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,12 +30,19 @@ struct ClockOffset {
 
 class ClockEstimate {
  public:
-  // Until two far-apart exchanges bound the drift more tightly, two hosts may drift apart this
-  // fast: kernels slew a clock by at most 500 ppm.
+  // Two hosts may drift apart this fast: kernels slew a clock by at most 500 ppm.
   static constexpr double kDriftMax = 500e-6;
-  // A drift measured over the whole run says little about its own wander: never trust it further.
-  static constexpr double kDriftErrorMin = 10e-6;
-  static constexpr std::size_t kPointsMax = 512;
+  // An exchange a second for two hours; then twice the time between them, and so on.
+  static constexpr std::size_t kPointsMax = 8192;
+
+  // Something known: the offset was within [low, high] at one instant.
+  struct Point {
+    base::Instant at{};         // coordinator's clock, middle of the exchange
+    base::Duration seen_low{};  // by this exchange alone
+    base::Duration seen_high{};
+    base::Duration low{};  // by all of them
+    base::Duration high{};
+  };
 
   // False when the stamps are impossible (a reply before its question): nothing was taken.
   bool add(const ClockExchange& exchange);
@@ -43,9 +52,12 @@ class ClockEstimate {
   base::Duration rtt_min() const { return rtt_min_; }
   // Smoothed over about eight exchanges: what a question costs these days.
   base::Duration rtt_recent() const { return rtt_recent_; }
-  // Relative rate of the agent's clock minus one, and how far it may be off.
-  double drift() const { return drift_; }
-  double drift_error() const { return drift_error_; }
+  // Mean over the time seen: relative rate of the agent's clock minus one, and how far it may be
+  // off; 0 ± rate_max() until two exchanges say more.
+  double drift() const;
+  double drift_error() const;
+  // kDriftMax, or more when no slower change explains what was seen (a clock that was stepped).
+  double rate_max() const { return rate_max_; }
 
   // At an instant of the coordinator's clock. Needs at least one exchange (TUTTI_CHECK).
   ClockOffset offset_at(base::Instant coordinator) const;
@@ -54,23 +66,21 @@ class ClockEstimate {
   // exact and must stay so.
   base::Instant to_coordinator(base::Instant agent) const;
 
+  // By time; what offset_at stands on.
+  const std::vector<Point>& points() const { return points_; }
+
  private:
-  struct Point {
-    base::Instant at{};       // coordinator's clock, middle of the exchange
-    base::Duration offset{};  // middle of the interval
-    base::Duration half{};    // half its width: rtt / 2
-  };
-
+  base::Duration moved(base::Duration time) const;
+  bool narrow(Point& point, const Point& by) const;
+  bool settle(std::size_t from);
+  bool settle_all();
   void thin();
-  void measure_drift();
-  const Point& narrowest(std::size_t first, std::size_t last) const;
 
-  std::vector<Point> points_;  // by time
+  std::vector<Point> points_;
   std::size_t exchanges_ = 0;
   base::Duration rtt_min_{};
   base::Duration rtt_recent_{};
-  double drift_ = 0;
-  double drift_error_ = kDriftMax;
+  double rate_max_ = kDriftMax;
 };
 
 }  // namespace tutti::roster

@@ -154,6 +154,24 @@ Duration Roster::clock_error_max(Instant at) const {
   return worst;
 }
 
+std::vector<std::string> Roster::clocks_beyond(Duration limit, Instant at) const {
+  std::vector<std::string> out;
+  for (const Agent* agent : by_name()) {
+    const ClockEstimate& clock = agent->clock;
+    if (agent->lost) {
+      continue;
+    }
+    if (clock.exchanges() == 0) {
+      out.push_back(fmt::format("{}: no answer to a ping", agent->name()));
+    } else if (const Duration error = clock.offset_at(at).error; error > limit) {
+      out.push_back(fmt::format("{}: ±{:.3f} ms, smallest round trip {:.3f} ms of {} pings",
+                                agent->name(), error.to_seconds() * 1e3,
+                                clock.rtt_min().to_seconds() * 1e3, clock.exchanges()));
+    }
+  }
+  return out;
+}
+
 Duration Roster::rtt_max() const {
   Duration worst{};
   for (const auto& [key, seat] : seats_) {

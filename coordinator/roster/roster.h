@@ -72,6 +72,9 @@ class Roster {
   // The largest error bound over living agents at `at`; each must have answered a ping.
   base::Duration clock_error_max(base::Instant at) const;
   base::Duration rtt_max() const;
+  // Living agents whose bound at `at` is over `limit`, by name, with their figures; or that have
+  // answered no ping yet.
+  std::vector<std::string> clocks_beyond(base::Duration limit, base::Instant at) const;
 
  private:
   struct Seat {

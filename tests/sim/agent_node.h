@@ -34,6 +34,7 @@ class AgentNode {
   AgentNode(World& world, SimNetwork& network, Witness& witness, AgentOptions options);
 
   std::size_t node() const { return node_; }
+  const SimClock& clock() const { return options_.clock; }
   void begin();
   void crash();
   void freeze(Duration lasts);  // SIGSTOP, and SIGCONT later; frames wait, up to a socket's queue

@@ -72,6 +72,7 @@ class CoordinatorNode {
     const auto it = given_up_.find(node);
     return it == given_up_.end() ? Instant{} : it->second;
   }
+  const SimClock& clock() const { return clock_; }
   Instant local() const { return clock_.at(world_.now()); }
 
  private:

@@ -203,6 +203,9 @@ Scenario draw_scenario(std::uint64_t seed) {
     const double second = world.uniform(1.0, 60.0);
     scenario.faults.push_back({FaultKind::kStop, Instant{static_cast<std::int64_t>(second * 1e9)}});
   }
+  if (world.maybe(0.25)) {  // as far as two clocks may run apart
+    scenario.clock_drift_max = 0.999 * roster::ClockEstimate::kDriftMax / 2;
+  }
   return scenario;
 }
 

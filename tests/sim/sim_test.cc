@@ -154,15 +154,16 @@ TEST(Simulation, ACoordinatorAtATenthOfItsSpeedLosesNothing) {
 
 // Mean in-flight from the first start to the last, as a share of C.
 double fullness(std::size_t agents, std::uint32_t concurrency, Duration service,
-                std::int64_t prefetch) {
+                std::int64_t prefetch, Duration delay_min = Duration::micros(100),
+                Duration delay_jitter = Duration::micros(50)) {
   Scenario scenario;
   scenario.seed = 99;
   scenario.agents = agents;
   scenario.plan = plain_plan(agents, concurrency, std::uint64_t{concurrency} * 40);
   scenario.plan.prefetch = prefetch;
   scenario.engine.service_mean = service;
-  scenario.network.delay_min = Duration::micros(100);
-  scenario.network.delay_jitter = Duration::micros(50);
+  scenario.network.delay_min = delay_min;
+  scenario.network.delay_jitter = delay_jitter;
   const Report report = simulate(scenario);
   EXPECT_TRUE(report.complaints.empty()) << explain(report);
   const PhaseTruth& truth = report.phases[0];
@@ -179,6 +180,15 @@ TEST(Simulation, TheClosedLoopStaysFullWhenTheRoundTripIsShort) {
       }
     }
   }
+}
+
+TEST(Simulation, TheClosedLoopStaysFullOverFiveMillisecondsEachWay) {
+  const auto far = [](std::int64_t prefetch) {
+    return fullness(2, 200, Duration::millis(200), prefetch, Duration::millis(3),
+                    Duration::millis(4));
+  };
+  EXPECT_GE(far(-1), 0.995);
+  EXPECT_LT(far(0), 0.97);  // a slot stands empty for a round trip and a batch each time
 }
 
 TEST(Simulation, PrefetchKeepsTheLoopFullEvenWhenQueriesAreShorterThanTheWayBack) {

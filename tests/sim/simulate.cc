@@ -1,6 +1,7 @@
 #include "tests/sim/simulate.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <utility>
@@ -183,6 +184,30 @@ class Play {
     fates_.judge_detection(coordinator_, lost_after);
     for (const auto& agent : agents_) {
       fates_.judge_orphan(*agent, coordinator_, lost_after);
+    }
+    judge_clocks();
+  }
+
+  // What the coordinator thinks of an agent's clock is right within the bound it gives: at every
+  // instant from the beginning to now, whatever the network did to the pings.
+  void judge_clocks() {
+    constexpr int kLooks = 40;
+    for (const auto& agent : agents_) {
+      const roster::Agent* known = coordinator_.machine().roster().find(agent->node());
+      if (known == nullptr || known->clock.exchanges() == 0) {
+        continue;
+      }
+      for (int i = 0; i <= kLooks; ++i) {
+        const Instant truth{1 + world_.now().ns / kLooks * i};
+        const Instant ours = coordinator_.clock().at(truth);
+        const roster::ClockOffset offset = known->clock.offset_at(ours);
+        const Duration off = agent->clock().at(truth) - ours - offset.value;
+        if (std::llabs(off.ns) > offset.error.ns + 2) {  // each clock shows whole nanoseconds
+          witness_.complain("node {}: its clock is off by {} ns at {} ns, the bound says {} ns",
+                            agent->node(), off.ns, truth.ns, offset.error.ns);
+          break;
+        }
+      }
     }
   }
 

@@ -137,7 +137,14 @@ inline ledger::Ledger open_ledger(const TempFolder& folder) {
   auto opened = ledger::Ledger::open(folder.path());
   TUTTI_CHECK(opened.has_value());
   for (std::uint32_t agent = 0; agent < 2; ++agent) {
-    opened->set_clock(agent, {base::Duration{kOffset[agent]}, base::Duration::micros(40)});
+    ledger::ClockMap clock{base::Duration{kOffset[agent]}, base::Duration::micros(40)};
+    clock.exchanges = 27;
+    clock.drift_error = 12e-6;
+    for (const std::int64_t ms : {0, 1000, 2000}) {
+      clock.knots.push_back({base::Instant{kStart + ms * kMs} - clock.offset, clock.offset,
+                             base::Duration::micros(30 + ms / 200)});
+    }
+    opened->set_clock(agent, std::move(clock));
   }
   return std::move(*opened);
 }

@@ -236,6 +236,25 @@ TEST(Ledger, AgentStampsBecomeCoordinatorStampsAndAbsentOnesStayAbsent) {
   EXPECT_EQ(ledger.clock(9).offset.ns, 0);
 }
 
+TEST(Ledger, ARecordMovesAsAWholeByTheOffsetAtItsBegin) {
+  TempFolder folder;
+  Ledger ledger = open(folder);
+  ClockMap map{base::Duration{150}, base::Duration{3}};
+  map.knots = {{base::Instant{1000}, base::Duration{100}, base::Duration{1}},
+               {base::Instant{2000}, base::Duration{200}, base::Duration{1}}};
+  ledger.set_clock(0, map);
+  Fact fact;
+  fact.issued_at = base::Instant{1500};
+  fact.done_at = base::Instant{5000};
+  EXPECT_EQ(ledger.to_coordinator(fact, fact.issued_at).ns, 1650);
+  EXPECT_EQ(ledger.to_coordinator(fact, fact.done_at).ns, 5150);
+  fact.issued_at = {};  // never taken up: its due time is the next best, then its end
+  EXPECT_EQ(ledger.to_coordinator(fact, fact.done_at).ns, 5200);
+  fact.due_at = base::Instant{500};
+  EXPECT_EQ(ledger.to_coordinator(fact, fact.done_at).ns, 5100);
+  EXPECT_EQ(map.shift_at(base::Instant{1250}).ns, 125);
+}
+
 TEST(UnpackTexts, DamagedBytesAreNoticed) {
   std::string packed;
   pack_texts(ok_record(0, 0, 0, 1, 2, 3, 4), packed);

@@ -92,10 +92,12 @@ TEST(ClockEstimate, MeasuresDriftAndBoundsWhatItExtrapolates) {
     }
     EXPECT_NEAR(estimate.drift(), drift, estimate.drift_error());
     EXPECT_LT(estimate.drift_error(), 30e-6);
-    // Ten minutes later, unpinged: wrong, but by no more than it admits.
+    EXPECT_EQ(estimate.rate_max(), ClockEstimate::kDriftMax);
+    // Ten minutes later, unpinged: wrong, but by no more than it admits, which is what a clock
+    // that is slewed from now on could do.
     const Instant later{660'000'000'000};
     EXPECT_LE(road.wrong_by(estimate, later), estimate.offset_at(later).error.ns);
-    EXPECT_LT(estimate.offset_at(later).error, Duration::millis(20));
+    EXPECT_LT(estimate.offset_at(later).error, Duration::millis(301));
   }
 }
 
@@ -130,6 +132,33 @@ TEST(ClockEstimate, MapsThereAndBack) {
     const Instant at{s * 1'000'000'000};
     EXPECT_LE(std::llabs((estimate.to_coordinator(estimate.to_agent(at)) - at).ns), 5);
   }
+}
+
+TEST(ClockEstimate, AClockThatWasSteppedMakesItTrustLessInsteadOfBeingWrong) {
+  Road road;
+  road.out_min = road.back_min = Duration::micros(100);
+  ClockEstimate estimate;
+  for (int i = 1; i <= 10; ++i) {
+    estimate.add(road.ping(Instant{i * 1'000'000'000LL}));
+  }
+  EXPECT_LT(estimate.offset_at(Instant{10'000'000'000}).error, Duration::millis(1));
+  road.skew_ns = 50'000'000;  // a jump no slewing explains
+  for (int i = 11; i <= 20; ++i) {
+    estimate.add(road.ping(Instant{i * 1'000'000'000LL}));
+  }
+  EXPECT_GE(estimate.rate_max(), 0.04);
+  EXPECT_LT(estimate.rate_max(), 0.2);
+  const Instant at{20'000'000'000};
+  EXPECT_LE(road.wrong_by(estimate, at), estimate.offset_at(at).error.ns);
+}
+
+TEST(ClockEstimate, StampsThatContradictOneAnotherAtOneInstantGiveEverythingBetween) {
+  ClockEstimate estimate;
+  estimate.add({Instant{100}, Instant{1100}, Instant{1100}, Instant{100}});
+  estimate.add({Instant{100}, Instant{9100}, Instant{9100}, Instant{100}});
+  const ClockOffset offset = estimate.offset_at(Instant{100});
+  EXPECT_LE(offset.value.ns - offset.error.ns, 1000);
+  EXPECT_GE(offset.value.ns + offset.error.ns, 9000);
 }
 
 TEST(ClockEstimate, TakesNoImpossibleStamps) {

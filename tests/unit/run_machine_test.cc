@@ -93,7 +93,10 @@ struct Theatre {
       auto asked = std::exchange(pings, {});
       now = now + Duration::millis(5);
       for (const auto& [agent, ping] : asked) {
-        if (answer_pings && deaf.count(agent) == 0) {
+        const auto held_back = late.find(agent);
+        if (held_back != late.end() && now - ping.coordinator_sent < held_back->second) {
+          pings.emplace_back(agent, ping);
+        } else if (answer_pings && deaf.count(agent) == 0) {
           const Instant there = ping.coordinator_sent + Duration::seconds(7) + way;
           from(agent, wire::ClockPong{ping.number, ping.coordinator_sent, there, there});
         }
@@ -184,6 +187,7 @@ struct Theatre {
   Instant now{1'000'000'000'000};
   Duration way = Duration::micros(2500);
   std::set<AgentKey> deaf;
+  std::map<AgentKey, Duration> late;  // their pongs take this long
   std::vector<std::pair<AgentKey, wire::ClockPing>> pings;
   std::map<AgentKey, std::vector<wire::Message>> said;
   std::map<AgentKey, std::set<base::Seq>> held;
@@ -329,6 +333,49 @@ TEST(RunMachine, DoesNotArmWhenAClockIsNotKnownWellEnough) {
   ASSERT_TRUE(theatre.outcome.has_value());
   EXPECT_EQ(theatre.outcome->exit, ExitCode::kSetup);
   EXPECT_THAT(theatre.reasons(), HasSubstr("not known to ±0.100 ms"));
+}
+
+TEST(RunMachine, NamesTheAgentsWhoseClocksAreOverTheLimitAndOnlyThose) {
+  RunPlan plan = plan_of(2);
+  plan.clock_error_max = Duration::millis(5);
+  Theatre theatre(plan);
+  theatre.late[2] = Duration::millis(20);
+  theatre.join(1, "near");
+  theatre.join(2, "far");
+  theatre.from(1, Theatre::prepared());
+  theatre.from(2, Theatre::prepared());
+  theatre.pass(Duration::seconds(6));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_EQ(theatre.outcome->exit, ExitCode::kSetup);
+  EXPECT_FALSE(theatre.outcome->any_phase);
+  EXPECT_EQ(theatre.last<wire::ArmPhase>(1), nullptr);
+  EXPECT_THAT(theatre.reasons(), HasSubstr("not known to ±5.000 ms (far: ±10."));
+  EXPECT_THAT(theatre.reasons(), HasSubstr("smallest round trip 20.000 ms of"));
+  EXPECT_THAT(theatre.reasons(), HasSubstr("distributed.max_clock_error_ms"));
+  EXPECT_EQ(theatre.reasons().find("near"), std::string::npos);
+}
+
+TEST(RunMachine, APhaseIsNotStartedOnAClockThatWasNotAskedForTooLong) {
+  RunPlan plan = plan_of(2);
+  plan.clock_error_max = Duration::millis(5);
+  plan.phases.insert(plan.phases.begin(), plan.phases[0]);
+  plan.phases[0].name = "warmup";
+  plan.phases[0].schedule.kind = base::PhaseKind::kWarmup;
+  Theatre theatre(plan);
+  theatre.set_out({"a", "b"});
+  theatre.play(false);
+  theatre.deaf.insert(2);
+  theatre.pass(Duration::seconds(8));  // 500 ppm of it: 4 ms, on top of half a round trip
+  for (const AgentKey agent : {AgentKey{1}, AgentKey{2}}) {
+    theatre.from(agent, wire::Drained{0, 0, theatre.batches[agent]});
+  }
+  theatre.pass(Duration::seconds(10));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_EQ(theatre.starts.size(), 1U);
+  EXPECT_EQ(theatre.outcome->exit, ExitCode::kExecution);
+  EXPECT_FALSE(theatre.outcome->complete);
+  EXPECT_THAT(theatre.reasons(), HasSubstr("phase performance was not started"));
+  EXPECT_THAT(theatre.reasons(), HasSubstr("(b: ±"));
 }
 
 TEST(RunMachine, AnInterruptBeforeTheRunCallsItOff) {
