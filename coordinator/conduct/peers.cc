@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kGoneMax = 65'536;
 constexpr std::size_t kRefusalsLoggedMax = 32;
+// A flood must not keep a turn from ending: the others wait for their acknowledgements.
+constexpr std::size_t kFramesPerTurn = 4 * Peers::kPeersMax;
 constexpr base::Duration kSleepMax = base::Duration::millis(100);
 
 }  // namespace
@@ -64,7 +66,9 @@ std::vector<std::string> Peers::listening() const {
 
 void Peers::refuse(const std::string& why) {
   ++refused_frames_;
-  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(why).second) {
+  std::string kind = why;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(kind).second) {
     base::log_warning("peers", "refused a frame (said once): " + why);
   }
 }
@@ -100,6 +104,14 @@ void Peers::take(std::string&& bytes, std::size_t listener, const std::string& r
   auto frame = wire::decode_envelope(bytes);
   if (!frame) {
     refuse(frame.error().message);
+    if (version_replies_.owed(bytes, dialled == 0 ? route : fmt::format("dialled {}", dialled))) {
+      const std::string ours = wire::encode_envelope({self_, {}, 0, 0, wire::Plane::kControl, {}});
+      if (dialled == 0) {
+        listeners_[listener].send(route, ours);
+      } else if (const auto found = peers_.find(dialled); found != peers_.end()) {
+        found->second.dialled->send(ours);
+      }
+    }
     return;
   }
   Peer* peer = peer_for(*frame, dialled, now, out);
@@ -139,7 +151,8 @@ void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
   std::string route;
   std::string bytes;
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    while (listeners_[i].receive(route, bytes)) {
+    // The socket takes from all connections in turn: everybody's sign of life is among these.
+    for (std::size_t n = 0; n < kFramesPerTurn && listeners_[i].receive(route, bytes); ++n) {
       take(std::move(bytes), i, route, 0, now, out);
     }
   }
