@@ -12,6 +12,7 @@ namespace tutti::session {
 namespace {
 
 constexpr std::size_t kRefusalsLoggedMax = 32;
+constexpr std::size_t kFramesPerTurn = 16'384;  // so that a flood does not keep a turn from ending
 // A listener's link must not run out of patience before anyone has called.
 constexpr base::Duration kEver = base::Duration::seconds(100L * 365 * 24 * 3600);
 
@@ -73,12 +74,13 @@ void CoordinatorLink::tell_denied() {
 void CoordinatorLink::receive(base::Instant now, std::vector<wire::Message>& out) {
   std::string bytes;
   if (dial_) {
-    while (dial_->receive(bytes)) {
+    for (std::size_t n = 0; n < kFramesPerTurn && dial_->receive(bytes); ++n) {
       take(std::move(bytes), now, out);
     }
     return;
   }
-  while (listen_->receive(arriving_from_, bytes)) {
+  // The socket takes from all connections in turn: the coordinator's frames are among these.
+  for (std::size_t n = 0; n < kFramesPerTurn && listen_->receive(arriving_from_, bytes); ++n) {
     take(std::move(bytes), now, out);
   }
 }

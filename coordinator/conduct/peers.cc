@@ -157,7 +157,8 @@ void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
     }
   }
   for (auto& [key, peer] : peers_) {
-    while (peer.dialled != nullptr && peer.dialled->receive(bytes)) {
+    for (std::size_t n = 0;
+         n < kFramesPerTurn && peer.dialled != nullptr && peer.dialled->receive(bytes); ++n) {
       take(std::move(bytes), 0, {}, key, now, out);
     }
   }

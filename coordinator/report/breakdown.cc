@@ -230,11 +230,12 @@ class FailureTable {
   ledger::Texts texts_;
 };
 
-// Frontends with failures that were not the run's own end.
+// Frontends with failures that were not the run's own end, or from which nothing came at all.
 void put_troubled(const RunFacts& facts, const Breakdown& breakdown, verdict::RunCount& out) {
   for (std::size_t i = 0; i < breakdown.frontends.size(); ++i) {
     const Part& part = breakdown.frontends[i];
-    if (part.failed == part.cancelled) {
+    const bool silent = part.cancelled > 0 && part.cancelled == part.completed;
+    if (part.failed == part.cancelled && !silent) {
       continue;
     }
     const auto& urls = facts.config.endpoints;
@@ -242,8 +243,10 @@ void put_troubled(const RunFacts& facts, const Breakdown& breakdown, verdict::Ru
     count.url = i < urls.size() ? urls[i] : fmt::format("{} (not configured)", i);
     count.completed = part.completed;
     count.failed = part.failed - part.cancelled;
-    count.first_failure = part.first_failure_at - facts.started_at;
-    count.last_failure = part.last_failure_at - facts.started_at;
+    if (!silent) {
+      count.first_failure = part.first_failure_at - facts.started_at;
+      count.last_failure = part.last_failure_at - facts.started_at;
+    }
     if (part.last_success_at.is_set()) {
       count.last_success = part.last_success_at - facts.started_at;
     }

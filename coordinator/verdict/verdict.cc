@@ -19,6 +19,10 @@ std::string named(const std::vector<base::Seq>& seqs, std::uint64_t all) {
 
 // "URL: 12 of 40 failed, the first at 1.204 s, …"
 std::string trouble(const FrontendCount& frontend) {
+  if (frontend.failed == 0) {
+    return fmt::format("frontend {}: none of its {} queries had ended when the run was stopped",
+                       frontend.url, frontend.completed);
+  }
   std::string text = fmt::format(
       "frontend {}: {} of {} failed, the first at {:.3f} s, the last at "
       "{:.3f} s",

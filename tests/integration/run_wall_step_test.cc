@@ -47,7 +47,7 @@ void expect_no_bent_duration(const json& node, const std::string& path) {
     if (it->is_structured()) {
       expect_no_bent_duration(*it, here);
     } else if (it->is_number() && name.size() > 3 && name.compare(name.size() - 3, 3, "_ns") == 0 &&
-               name != "clock_offset_ns") {
+               name != "offset_ns") {
       EXPECT_GE(it->get<double>(), 0) << here;
       EXPECT_LT(it->get<double>(), kMinuteNs) << here;
     }
@@ -128,7 +128,10 @@ TEST_P(WallStep, BendsNothing) {
   if (GetParam().agent && !GetParam().stamps) {
     EXPECT_GT(worst["reads_unstamped"], 500) << "the two clocks disagree: the time of the read";
   } else {
-    EXPECT_LT(worst["reads_unstamped"], 200) << "believed again after the step";
+    // After a step back a stamp may be from before it for a second: 10 streams bring at most some
+    // 2,500 reads in that time.
+    const bool back = GetParam().agent && GetParam().step_s[0] == '-';
+    EXPECT_LT(worst["reads_unstamped"], back ? 3500 : 200) << "believed again after the step";
   }
 }
 

@@ -57,8 +57,8 @@ std::string Hosts::missing() {
   const pid_t child = fork();
   if (child == 0) {
     _exit(unshare(CLONE_NEWNET) == 0 &&
-                  std::system("ip link add b type bridge 2>/dev/null && "
-                              "ip link add x type veth peer name y 2>/dev/null") == 0
+                  std::system("ip link add name bridge0 type bridge 2>/dev/null && "
+                              "ip link add name veth0 type veth peer name veth1 2>/dev/null") == 0
               ? 0
               : 1);
   }
@@ -77,10 +77,10 @@ Hosts::Hosts(std::size_t count) {
   hub_ = here();
   ip("link set lo up");
   for (const Cable& cable : kCables) {
-    ip(fmt::format("link add {} type bridge", cable.bridge));
-    ip(fmt::format("link set {} address {}", cable.bridge, hub_mac(cable.subnet)));
+    ip(fmt::format("link add name {} type bridge", cable.bridge));
+    ip(fmt::format("link set dev {} address {}", cable.bridge, hub_mac(cable.subnet)));
     ip(fmt::format("addr add 10.{}.0.1/24 dev {}", cable.subnet, cable.bridge));
-    ip(fmt::format("link set {} up", cable.bridge));
+    ip(fmt::format("link set dev {} up", cable.bridge));
   }
   for (std::size_t host = 1; host <= count; ++host) {
     if (unshare(CLONE_NEWNET) != 0) {
@@ -92,14 +92,14 @@ Hosts::Hosts(std::size_t count) {
     enter(hub_);
     for (const Cable& cable : kCables) {
       const std::string port = fmt::format("{}{}", cable.letter, host);
-      ip(fmt::format("link add {} type veth peer name {} address {} netns /proc/{}/fd/{}", port,
-                     cable.bridge, host_mac(cable.subnet, host), getpid(), hosts_.back()));
-      ip(fmt::format("link set {} master {} up", port, cable.bridge));
+      ip(fmt::format("link add name {} type veth peer name {} address {} netns /proc/{}/fd/{}",
+                     port, cable.bridge, host_mac(cable.subnet, host), getpid(), hosts_.back()));
+      ip(fmt::format("link set dev {} master {} up", port, cable.bridge));
       ip(fmt::format("neigh replace 10.{}.0.{} lladdr {} dev {} nud permanent", cable.subnet,
                      10 + host, host_mac(cable.subnet, host), cable.bridge));
       const Visit visit(*this, host);
       ip(fmt::format("addr add 10.{}.0.{}/24 dev {}", cable.subnet, 10 + host, cable.bridge));
-      ip(fmt::format("link set {} up", cable.bridge));
+      ip(fmt::format("link set dev {} up", cable.bridge));
       ip(fmt::format("neigh replace 10.{}.0.1 lladdr {} dev {} nud permanent", cable.subnet,
                      hub_mac(cable.subnet), cable.bridge));
     }
@@ -114,12 +114,12 @@ Hosts::~Hosts() {
 }
 
 void Hosts::cut(std::size_t host, Net net) const {
-  ip(fmt::format("link set {}{} nomaster", cable_of(net).letter, host));
+  ip(fmt::format("link set dev {}{} nomaster", cable_of(net).letter, host));
 }
 
 void Hosts::mend(std::size_t host, Net net) const {
   const Cable& cable = cable_of(net);
-  ip(fmt::format("link set {}{} master {}", cable.letter, host, cable.bridge));
+  ip(fmt::format("link set dev {}{} master {}", cable.letter, host, cable.bridge));
 }
 
 Hosts::Visit::Visit(const Hosts& hosts, std::size_t host) : hub_(hosts.hub_) {

@@ -170,15 +170,18 @@ TEST(Verdict, NamesTheFrontendsThatFailedAndSinceWhen) {
   run.frontends.push_back(dead);
   dead.last_success = Duration::millis(9500);
   run.frontends.push_back(dead);
+  run.frontends.push_back({"http://b:1", 6, 0, {}, {}, {}});
   const Verdict verdict = judge(run, {});
   EXPECT_EQ(verdict.exit_code, ExitCode::kOk);
-  ASSERT_EQ(verdict.warnings.size(), 4U);
+  ASSERT_EQ(verdict.warnings.size(), 5U);
   const std::string same =
       "frontend http://a:1: 4 of 40 failed, the first at 1.500 s, the last at 9.000 s; ";
   EXPECT_EQ(verdict.warnings[0], same + "it never succeeded");
   EXPECT_EQ(verdict.warnings[1], same + "no success after 1.200 s");
   EXPECT_EQ(verdict.warnings[2], same + "its last success was at 4.000 s");
   EXPECT_EQ(verdict.warnings[3], same + "it answered again until 9.500 s");
+  EXPECT_EQ(verdict.warnings[4],
+            "frontend http://b:1: none of its 6 queries had ended when the run was stopped");
 }
 
 TEST(Verdict, SaysWhichAgentHadNoCopyOnDisk) {
