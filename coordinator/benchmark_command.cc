@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -191,8 +192,11 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
   if (!outcome) {
     return fail_with(outcome.error());
   }
-  for (const auto& reason : outcome->outcome.reasons) {
-    base::log_error("benchmark", reason);
+  const auto& reasons = outcome->outcome.reasons;
+  for (auto at = reasons.begin(); at != reasons.end(); ++at) {
+    if (std::find(reasons.begin(), at, *at) == at) {
+      base::log_error("benchmark", *at);
+    }
   }
   if (!outcome->outcome.any_phase) {
     base::log_error("benchmark", fmt::format("no phase was started; {} holds config.yaml and logs",

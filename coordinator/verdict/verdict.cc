@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tutti::verdict {
 namespace {
 
@@ -44,8 +46,10 @@ class Judge {
   Judge(const RunCount& run, const Rules& rules) : run_(run), rules_(rules) {}
 
   Verdict finish() {
-    for (const std::string& watchdog : run_.watchdogs) {
-      failure(watchdog);
+    for (auto at = run_.watchdogs.begin(); at != run_.watchdogs.end(); ++at) {
+      if (std::find(run_.watchdogs.begin(), at, *at) == at) {  // a full disk says it at each batch
+        failure(*at);
+      }
     }
     for (const AgentCount& agent : run_.agents) {
       look_at(agent);

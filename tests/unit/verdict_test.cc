@@ -184,6 +184,14 @@ TEST(Verdict, NamesTheFrontendsThatFailedAndSinceWhen) {
             "frontend http://b:1: none of its 6 queries had ended when the run was stopped");
 }
 
+TEST(Verdict, SaysAReasonOnceHoweverOftenItCame) {
+  RunCount run = good_run();
+  run.watchdogs = {"the disk is full", "something else", "the disk is full"};
+  const Verdict verdict = judge(run, {});
+  ASSERT_EQ(verdict.reasons.size(), 2U);
+  EXPECT_EQ(verdict.reasons[1].text, "something else");
+}
+
 TEST(Verdict, SaysWhichAgentHadNoCopyOnDisk) {
   RunCount run = good_run();
   run.agents[0].unspooled_batches = 1;
