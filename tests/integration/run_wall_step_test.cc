@@ -66,7 +66,7 @@ TEST_P(WallStep, BendsNothing) {
   }
   const std::map<std::string, std::string> steady;
   const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
-  const int samples = 1000;
+  const int samples = 700;
   const std::time_t before = std::time(nullptr);
   Program run({"tutti",
                "benchmark",
@@ -93,7 +93,7 @@ TEST_P(WallStep, BendsNothing) {
   Program agent({"tutti-agent", "--connect", address, "--spool-dir", base + "/spool", "--cache-dir",
                  base + "/cache"},
                 GetParam().agent ? stepping : steady);
-  ASSERT_TRUE(mock.reaches("tutti_mock_finished_total", 200)) << run.output() << agent.output();
+  ASSERT_TRUE(mock.reaches("tutti_mock_finished_total", 150)) << run.output() << agent.output();
   std::ofstream(file) << "now\n";
   ASSERT_EQ(run.wait(25'000), 0) << run.output() << agent.output();
   EXPECT_EQ(agent.wait(10'000), 0) << agent.output();
@@ -126,7 +126,7 @@ TEST_P(WallStep, BendsNothing) {
   EXPECT_LT(summary["duration_ns"].get<double>(), 60e9);
   const json& worst = summary["distributed"]["agents"][0]["worst"];
   if (GetParam().agent && !GetParam().stamps) {
-    EXPECT_GT(worst["reads_unstamped"], 500) << "the two clocks disagree: the time of the read";
+    EXPECT_GT(worst["reads_unstamped"], 400) << "the two clocks disagree: the time of the read";
   } else {
     // After a step back a stamp may be from before it for a second: 10 streams bring at most some
     // 2,500 reads in that time.
