@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -15,6 +16,7 @@
 #include "common/spec/dump.h"
 #include "common/spec/flags.h"
 #include "common/spec/redact.h"
+#include "common/sys/process.h"
 #include "common/sys/signals.h"
 #include "coordinator/commands.h"
 #include "coordinator/launch/srt.h"
@@ -90,6 +92,23 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
                                           settings.plan.agents_expected, settings.local_agents));
 }
 
+// A full disk must not take the result along: what the run folder does not take goes elsewhere.
+base::Status write_or_rescue(const report::Report& report, const report::PromptSource& prompts,
+                             const ledger::Ledger& ledger, const std::string& folder) {
+  const auto status = report::write_run_folder(report, ledger, prompts, folder);
+  if (status) {
+    return {};
+  }
+  const std::string rescue = (std::filesystem::temp_directory_path() /
+                              ("tutti-rescued-" + report.facts.run.hex().substr(0, 8)))
+                                 .string();
+  const auto rescued = report::write_run_folder(report, ledger, prompts, rescue);
+  return base::fail(ExitCode::kExecution,
+                    fmt::format("{}; {}", status.error().message,
+                                rescued ? "all files of the run are in " + rescue
+                                        : "nor elsewhere: " + rescued.error().message));
+}
+
 // Report and folder of a run that started a phase; the verdict's exit code.
 ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
                     const conduct::HostSettings& settings, const conduct::RunOutcome& outcome,
@@ -101,12 +120,14 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
   }
   made->accuracy = score_run(input, outcome);
   const SentPrompts prompts(input);
-  const auto status = report::write_run_folder(*made, outcome.ledger, prompts, settings.folder);
+  const auto status = write_or_rescue(*made, prompts, outcome.ledger, settings.folder);
   if (window) {
     window->ended(*made);
   }
   std::fputs(("\n" + report::console_text(*made) + "\n").c_str(), stdout);
-  std::fputs(fmt::format("Run folder: {}\n", settings.folder).c_str(), stdout);
+  if (status) {
+    std::fputs(fmt::format("Run folder: {}\n", settings.folder).c_str(), stdout);
+  }
   std::fflush(stdout);
   if (!status) {
     return fail_with(status.error());
@@ -153,6 +174,11 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
   if (!keys) {
     return fail_with(keys.error());
   }
+  const std::string api_key = order.config.endpoint_config.api_key.value_or("");
+  if (keys->own || !api_key.empty()) {
+    sys::keep_memory_private();
+    sys::hide_in_environment(api_key);
+  }
   const auto folder = open_folder(order.config, clock);
   if (!folder) {
     return fail_with(folder.error());
@@ -181,8 +207,11 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
   if (!outcome) {
     return fail_with(outcome.error());
   }
-  for (const auto& reason : outcome->outcome.reasons) {
-    base::log_error("benchmark", reason);
+  const auto& reasons = outcome->outcome.reasons;
+  for (auto at = reasons.begin(); at != reasons.end(); ++at) {
+    if (std::find(reasons.begin(), at, *at) == at) {
+      base::log_error("benchmark", *at);
+    }
   }
   if (!outcome->outcome.any_phase) {
     base::log_error("benchmark", fmt::format("no phase was started; {} holds config.yaml and logs",

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string_view>
+#include <utility>
 
 #include "common/base/log.h"
 #include "common/spec/flags.h"
@@ -75,6 +77,23 @@ std::string help_for(const Words& words) {
   return general_help();
 }
 
+// The list of processes is open to everybody on the host.
+void hide_api_key(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word(argv[i]);
+    const std::size_t equals = word.find('=');
+    if (!word.starts_with("--") || !word.substr(0, equals).ends_with("api-key")) {
+      continue;
+    }
+    char* value = equals != std::string_view::npos ? argv[i] + equals + 1
+                  : i + 1 < argc                   ? argv[i + 1]
+                                                   : nullptr;
+    for (; value != nullptr && *value != '\0'; ++value) {
+      *value = '*';
+    }
+  }
+}
+
 base::ExitCode run(Words words) {
   const spec::GlobalFlags global = spec::take_global_flags(words);
   if (global.version) {
@@ -101,7 +120,9 @@ base::ExitCode run(Words words) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return static_cast<int>(tutti::run(tutti::Words(argv + 1, argv + argc)));
+    tutti::Words words(argv + 1, argv + argc);
+    tutti::hide_api_key(argc, argv);
+    return static_cast<int>(tutti::run(std::move(words)));
   } catch (const std::exception& e) {
     // Ours are values; what arrives here came out of a library where nobody expected it.
     std::fprintf(stderr, "tutti: unexpected: %s\n", e.what());

@@ -262,6 +262,7 @@ base::Result<std::unique_ptr<Engine>> Engine::start(EngineConfig config, const b
       worker.transport.connect_rate_max =
           std::max(share_of(kept.target.connect_rate_max, count, i), 1U);
     }
+    worker.transport.trouble_rate_max = std::max(share_of(kConnectRateDefault, count, i), 1U);
     worker.queue_max = (kept.queue_max + count - 1) / count;
     worker.record_ring = kept.record_ring;
     inside->workers.push_back(std::make_unique<Worker>(std::move(worker), clock, inside->bell));

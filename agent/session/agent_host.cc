@@ -88,6 +88,7 @@ class AgentHost {
   std::unique_ptr<drive::Engine> engine_;
   std::optional<record::Spool> spool_;
   bool spool_failed_ = false;
+  std::uint64_t unspooled_batches_ = 0;
 
   SessionMeter meter_;
 
@@ -221,6 +222,7 @@ wire::Progress AgentHost::read_gauges(bool close_interval) {
     // The engine's time, not this turn's: its counters are read now.
     progress.health = engine_->health(clock_.mono());
     progress.health.spool_bytes = spool_ ? spool_->bytes_on_disk() : 0;
+    progress.health.unspooled_batches = unspooled_batches_;
     meter_.close(session_reading(), progress.health);
   }
   return progress;
@@ -270,6 +272,10 @@ void AgentHost::store_bodies(const StoreBodies& command) {
 void AgentHost::start_engine(EngineStart&& command) {
   drive::EngineConfig config;
   config.target = std::move(command.target);
+  if (std::any_of(config.target.headers.begin(), config.target.headers.end(),
+                  [](const wire::Header& header) { return header.name == "Authorization"; })) {
+    sys::keep_memory_private();
+  }
   config.bodies = &*bodies_;
   config.workers = settings_.workers;
   config.slots = std::max(1U, command.slots);
@@ -305,10 +311,12 @@ void AgentHost::append_to_spool(const wire::RecordBatch& batch) {
   spooled_ = wire::encode(wire::Message(batch));
   spooled_number_ = batch.number;
   if (!spool_ || spool_failed_) {
+    ++unspooled_batches_;
     return;
   }
   const bool whole = spool_->given_up_to() == 0;
   heed(spool_->append(batch.number, spooled_.bytes));
+  unspooled_batches_ += spool_failed_ ? 1 : 0;
   if (whole && spool_->given_up_to() > 0) {
     base::log_warning("session",
                       "the spool needs room: from now on the oldest batches that the coordinator "
@@ -443,6 +451,9 @@ base::ExitCode serve(const AgentSettings& settings, const base::Clock& clock,
     return sources.error().code;
   }
   const auto options = socket_options(settings);
+  if (!settings.keys_file.empty()) {
+    sys::keep_memory_private();
+  }
   if (!options) {
     base::log_error("session", options.error().message);
     return options.error().code;

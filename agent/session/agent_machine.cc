@@ -371,6 +371,10 @@ void AgentMachine::on(const LinkLost& event) {
   }
   linked_ = false;
   batcher_.stop_sending();
+  if (state_ == AgentState::kGreeting) {
+    leave(ExitCode::kSetup, fmt::format("no coordinator took this agent: {}", event.why));
+    return;
+  }
   leave(ExitCode::kExecution, fmt::format("lost the coordinator: {}", event.why));
 }
 

@@ -12,6 +12,7 @@ namespace tutti::session {
 namespace {
 
 constexpr std::size_t kRefusalsLoggedMax = 32;
+constexpr std::size_t kFramesPerTurn = 16'384;  // so that a flood does not keep a turn from ending
 // A listener's link must not run out of patience before anyone has called.
 constexpr base::Duration kEver = base::Duration::seconds(100L * 365 * 24 * 3600);
 
@@ -51,7 +52,9 @@ const std::string& CoordinatorLink::endpoint() const {
 }
 
 void CoordinatorLink::refuse(const std::string& why) {
-  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(why).second) {
+  std::string kind = why;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(kind).second) {
     base::log_warning("link", "refused a frame (said once): " + why);
   }
 }
@@ -71,12 +74,13 @@ void CoordinatorLink::tell_denied() {
 void CoordinatorLink::receive(base::Instant now, std::vector<wire::Message>& out) {
   std::string bytes;
   if (dial_) {
-    while (dial_->receive(bytes)) {
+    for (std::size_t n = 0; n < kFramesPerTurn && dial_->receive(bytes); ++n) {
       take(std::move(bytes), now, out);
     }
     return;
   }
-  while (listen_->receive(arriving_from_, bytes)) {
+  // The socket takes from all connections in turn: the coordinator's frames are among these.
+  for (std::size_t n = 0; n < kFramesPerTurn && listen_->receive(arriving_from_, bytes); ++n) {
     take(std::move(bytes), now, out);
   }
 }
@@ -86,6 +90,12 @@ void CoordinatorLink::take(std::string&& bytes, base::Instant now,
   auto frame = wire::decode_envelope(bytes);
   if (!frame) {
     refuse(frame.error().message);
+    if (wire::foreign_version(bytes)) {
+      foreign_ = frame.error().message;
+      if (version_replies_.owed(bytes, arriving_from_)) {
+        transmit({link_->self(), {}, 0, 0, wire::Plane::kControl, {}}, arriving_from_);
+      }
+    }
     return;
   }
   if (link_->peer().is_set() && frame->from != link_->peer()) {
@@ -171,11 +181,16 @@ void CoordinatorLink::set_liveness(base::Duration heartbeat, base::Duration lost
 }
 
 bool CoordinatorLink::lost(base::Instant now) const {
-  return (!listening() || called()) && link_->lost(now);
+  // A coordinator of another version will not become one of ours by waiting.
+  const bool foreign = dial_ && !called() && !foreign_.empty();
+  return foreign || ((!listening() || called()) && link_->lost(now));
 }
 
 std::string CoordinatorLink::why_lost(base::Instant now) {
-  const std::string hint = dial_ && !called() ? dial_->trouble() : "";
+  const std::string hint = called()            ? ""
+                           : !foreign_.empty() ? foreign_
+                           : dial_             ? dial_->trouble()
+                                               : "";
   return fmt::format("nothing heard from the coordinator for {:.1f} s{}{}",
                      (now - link_->heard_at()).to_seconds(), hint.empty() ? "" : ": ", hint);
 }

@@ -14,6 +14,7 @@
 #include "common/base/result.h"
 #include "common/base/time.h"
 #include "common/wire/codec.h"
+#include "common/wire/envelope.h"
 #include "common/wire/link.h"
 #include "common/wire/sockets.h"
 
@@ -66,7 +67,9 @@ class CoordinatorLink {
   std::string route_;          // of the coordinator, when listening
   std::string arriving_from_;  // of the frame at hand
   std::deque<wire::Encoded> backlog_;
-  std::set<std::string> refusals_logged_;
+  std::set<std::string> refusals_logged_;  // without their numbers
+  wire::VersionReplies version_replies_;
+  std::string foreign_;  // not empty: what came is of another protocol version, in words
   std::uint64_t denied_told_ = 0;
   std::vector<wire::Frame> frames_;
   std::vector<wire::Delivered> delivered_;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "agent/target/credentials.h"
 #include "agent/target/record_start.h"
 
 namespace tutti::target {
@@ -158,6 +159,9 @@ std::unique_ptr<wire::Record>& DirectCall::finish(EndKind end, base::Instant at,
   record_->bytes_down = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(body_bytes_down_ + reader_.header_bytes(), UINT32_MAX));
   reply_.on_end(end, at, *record_, detail);
+  if (!record_->error_message.empty()) {
+    hide_credentials(shared_.config->target->headers, record_->error_message);
+  }
   record_->done_at = at;
   if (record_->completion_tokens > 0) {
     // Usage is the better count; the gauge only ever grows.

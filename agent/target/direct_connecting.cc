@@ -1,5 +1,5 @@
 // DirectTransport's way to a connection for a query: a kept one, one opened ahead, or a new one,
-// now or in line when connect_rate_max bounds it.
+// now or in line when connect_rate_max, or its frontend's trouble, bounds it.
 
 #include <curl/curl.h>
 #include <sys/socket.h>
@@ -59,16 +59,26 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
     call.waits_for_name = true;
     waiting_for_name_.push_back(&call);
     probe();
-  } else if (waiting_count_ == 0 && pacer_.open(now)) {
+  } else if (may_connect(call.frontend(), now)) {
     connect_now(call, address, now);
   } else {
     wait_to_connect(call);
   }
 }
 
+// Without connect_rate_max only those for a frontend in trouble have to stand in line.
+bool DirectTransport::may_connect(std::uint16_t frontend, base::Instant now) const {
+  return (!pacer_.bounded() && !troubled_.in_trouble(frontend)) ||
+         (waiting_count_ == 0 && line_pacer().open(now));
+}
+
 void DirectTransport::connect_now(DirectCall& call, const SocketAddress& address,
                                   base::Instant now) {
-  pacer_.charge(now);
+  if (pacer_.bounded()) {
+    pacer_.charge(now);
+  } else if (troubled_.in_trouble(call.frontend())) {
+    troubled_.pacer().charge(now);
+  }
   while (open_connections() >= kept_max_ && (pool_.drop_idle() || stock_.drop_one())) {
   }
   CurlFacts facts;  // the same words as the other transport's
@@ -153,7 +163,7 @@ void DirectTransport::give_to_waiting(std::uint16_t frontend, base::Instant now)
 
 // Opens what the pacer allows, the longest waiting query first.
 void DirectTransport::go_on_connecting(base::Instant now) {
-  while (waiting_count_ > 0 && pacer_.open(now)) {
+  while (waiting_count_ > 0 && line_pacer().open(now)) {
     DirectCall* first = nullptr;
     for (const auto& line : waiting_to_connect_) {
       if (line.oldest() != nullptr &&

@@ -7,10 +7,10 @@
 // read, which is counted. The difference of the two goes to the read-lag gauge. TLS lies between
 // the socket and the framing (TlsSession): the stamp is that of the read which completed a record.
 // Hosts given by name are resolved by MultiTransport's probe, at warm() or by the first query. With
-// connect_rate_max a query that would open a connection waits for its turn, and takes one that
-// falls idle meanwhile. A query is sent again, once and on a fresh connection, only when a
-// connection that stood before took not one byte of it (of TLS: of its records); whatever else
-// fails is one. Owned by one worker thread.
+// connect_rate_max, and for a frontend in trouble, a query that would open a connection waits for
+// its turn, and takes one that falls idle meanwhile. A query is sent again, once and on a fresh
+// connection, only when a connection that stood before took not one byte of it (of TLS: of its
+// records); whatever else fails is one. Owned by one worker thread.
 
 #include <sys/socket.h>
 
@@ -32,6 +32,7 @@
 #include "agent/target/stamp_map.h"
 #include "agent/target/tls_context.h"
 #include "agent/target/transport.h"
+#include "agent/target/troubled_frontends.h"
 #include "agent/target/warm_stock.h"
 
 namespace tutti::target {
@@ -72,6 +73,8 @@ class DirectTransport final : public Transport {
   void attach(DirectCall& call, base::Instant now);
   void connect(DirectCall& call, base::Instant now);
   void connect_now(DirectCall& call, const SocketAddress& address, base::Instant now);
+  bool may_connect(std::uint16_t frontend, base::Instant now) const;
+  const ConnectPacer& line_pacer() const { return pacer_.bounded() ? pacer_ : troubled_.pacer(); }
   void wait_to_connect(DirectCall& call);
   void go_on_connecting(base::Instant now);
   void give_to_waiting(std::uint16_t frontend, base::Instant now);
@@ -121,6 +124,7 @@ class DirectTransport final : public Transport {
   std::unique_ptr<TlsContext> tls_;  // null: no frontend is https. Outlives the pool
   Sources sources_;
   ConnectPacer pacer_;
+  TroubledFrontends troubled_;
   ConnectionPool pool_;
   WarmStock stock_;
   StampMap stamps_;

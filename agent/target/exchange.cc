@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstring>
 
+#include "agent/target/credentials.h"
 #include "agent/target/record_start.h"
 #include "common/base/check.h"
 
@@ -354,6 +355,9 @@ std::unique_ptr<wire::Record>& Exchange::finish(EndKind end, base::Instant at,
                                                 std::string_view detail) {
   fill_connection_facts();
   reply_.on_end(end, at, *record_, detail);
+  if (!record_->error_message.empty()) {
+    hide_credentials(shared_.config->target->headers, record_->error_message);
+  }
   record_->done_at = at;
   if (record_->completion_tokens > 0) {
     // Usage is the better count; the gauge only ever grows.

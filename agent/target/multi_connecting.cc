@@ -6,6 +6,12 @@
 
 namespace tutti::target {
 
+// Without connect_rate_max only those for a frontend in trouble have to stand in line.
+bool MultiTransport::may_connect(std::uint16_t frontend, base::Instant now) const {
+  return (!pacer_.bounded() && !troubled_.in_trouble(frontend)) ||
+         (waiting_count_ == 0 && line_pacer().open(now));
+}
+
 bool MultiTransport::finds_connection(const Shard& shard, const Exchange& exchange) const {
   const std::uint16_t frontend = exchange.frontend();
   return shard.open[frontend] > shard.busy[frontend] || stock_.kept(frontend) > 0;
@@ -37,7 +43,7 @@ void MultiTransport::give_to_waiting(Shard& shard) {
 // Gives curl what the pacer allows, the longest waiting query first.
 void MultiTransport::go_on_connecting(base::Instant now) {
   // A handle that opens nothing charges nothing: each query waiting now is looked at once.
-  for (std::size_t left = waiting_count_; left > 0 && pacer_.open(now); --left) {
+  for (std::size_t left = waiting_count_; left > 0 && line_pacer().open(now); --left) {
     Exchange* first = nullptr;
     for (const Shard& shard : shards_) {
       const auto* oldest = shard.waiting.oldest();

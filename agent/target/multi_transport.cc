@@ -50,6 +50,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       exchanges_(capacity_),
       sources_(config_.sources, config_.frontends.size(), config_.global_worker),
       pacer_(config_.connect_rate_max),
+      troubled_(config_.frontends.size(), config_.trouble_rate_max),
       stock_(config_.frontends.size(), poller, sources_) {
   curl_slist* affinity = nullptr;
   headers_ = header_list(*config_.target, affinity);
@@ -261,7 +262,11 @@ curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Ex
       while (open_connections() >= config_.connections_max && stock_.drop_one()) {
       }
     }
-    pacer_.charge(clock_.mono());
+    if (pacer_.bounded()) {
+      pacer_.charge(clock_.mono());
+    } else if (troubled_.in_trouble(frontend)) {
+      troubled_.pacer().charge(clock_.mono());
+    }
     socket = fresh_socket(address, frontend, os_error);
   }
   const curl_socket_t fd = adopt(std::move(socket), frontend, os_error);
@@ -305,7 +310,7 @@ void MultiTransport::start(const Query& query) {
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
   newest_ = &exchange;
   ++in_flight_;
-  if ((waiting_count_ == 0 && pacer_.open(exchange.started_at())) ||
+  if (may_connect(exchange.frontend(), exchange.started_at()) ||
       finds_connection(shard, exchange)) {
     launch(exchange);
   } else {
@@ -357,6 +362,7 @@ void MultiTransport::deliver(Shard& shard) {
     }
     Exchange& exchange = *Exchange::of(easy);
     std::unique_ptr<wire::Record>& record = exchange.finish(code, clock_.mono());
+    troubled_.note_end(exchange.frontend(), *record);
     release(exchange);
     sink_.on_done(record);
   }
@@ -373,7 +379,8 @@ void MultiTransport::expire(base::Instant now) {
   const base::Duration timeout = config_.target->request_timeout;
   while (timeout.ns > 0 && oldest_ != nullptr && oldest_->started_at() + timeout <= now) {
     end(*oldest_, clock_.mono(), EndKind::kRequestTimeout,
-        fmt::format("{}: {} ms passed", oldest_->frontend_label(), timeout.ns / 1'000'000));
+        fmt::format("{}: {} ms passed{}", oldest_->frontend_label(), timeout.ns / 1'000'000,
+                    oldest_->wait.on ? " in the line for a connection" : ""));
   }
 }
 
@@ -418,7 +425,7 @@ base::Instant MultiTransport::next_wake() const {
     next = std::min(next, now ? base::Instant{1} : probe_shard_.wake_at);
   }
   if (waiting_count_ > 0) {
-    next = std::min(next, pacer_.next_at());
+    next = std::min(next, line_pacer().next_at());
   }
   if (oldest_ != nullptr && config_.target->request_timeout.ns > 0) {
     next = std::min(next, oldest_->started_at() + config_.target->request_timeout);

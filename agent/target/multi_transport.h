@@ -4,9 +4,10 @@
 // slots), because one multi costs time linear in its connections per request. All share the
 // worker's epoll set. A kept connection stays registered between requests, so keep-alive costs no
 // epoll_ctl. Connections: with connections_max a shard never holds more than its share and closes
-// an idle one first; without, at most twice its slots stay open. With connect_rate_max a query for
-// which no connection is free in its shard waits outside curl for its turn. Request deadlines are a
-// list by start, since the timeout is one for all. Owned by one worker thread.
+// an idle one first; without, at most twice its slots stay open. With connect_rate_max, and for a
+// frontend in trouble, a query for which no connection is free waits outside curl for its turn.
+// Request deadlines are a list by start, since the timeout is one for all. Owned by one worker
+// thread.
 
 #include <curl/curl.h>
 
@@ -21,6 +22,7 @@
 #include "agent/target/exchange.h"
 #include "agent/target/sources.h"
 #include "agent/target/transport.h"
+#include "agent/target/troubled_frontends.h"
 #include "agent/target/warm_stock.h"
 
 namespace tutti::target {
@@ -105,6 +107,8 @@ class MultiTransport final : public Transport, private SocketSource {
   void end(Exchange& exchange, base::Instant at, EndKind kind, std::string_view detail);
   void release(Exchange& exchange);
   void launch(Exchange& exchange);
+  bool may_connect(std::uint16_t frontend, base::Instant now) const;
+  const ConnectPacer& line_pacer() const { return pacer_.bounded() ? pacer_ : troubled_.pacer(); }
   bool finds_connection(const Shard& shard, const Exchange& exchange) const;
   void wait_to_connect(Exchange& exchange);
   void forget_waiting(Exchange& exchange);
@@ -138,6 +142,7 @@ class MultiTransport final : public Transport, private SocketSource {
   WarmPlan warm_plan_;
   Sources sources_;
   ConnectPacer pacer_;
+  TroubledFrontends troubled_;
   std::size_t waiting_count_ = 0;
   bool cancelling_ = false;
   WarmStock stock_;

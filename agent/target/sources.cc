@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,21 @@
 
 namespace tutti::target {
 namespace {
+
+// A host that vanished sends neither FIN nor RST: without these a query that waits for its reply
+// would wait for ever. A server that is merely slow answers the probes. (TCP_USER_TIMEOUT would see
+// more, but also ends connections whose server is too busy to read.)
+constexpr int kProbeAfterS = 30;  // of silence
+constexpr int kProbeEveryS = 10;
+constexpr int kProbesMax = 3;
+
+void watch_peer(int fd) {
+  const int one = 1;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kProbeAfterS, sizeof kProbeAfterS);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kProbeEveryS, sizeof kProbeEveryS);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &kProbesMax, sizeof kProbesMax);
+}
 
 int bind_to(int fd, const sys::IpAddress& address) {
   const int one = 1;
@@ -102,6 +118,7 @@ sys::Fd Sources::open(int family, std::uint16_t frontend, std::uint16_t& source,
     os_error = errno;
     return fd;
   }
+  watch_peer(fd.get());
   if (chosen != kNoSource) {
     if (bind_to(fd.get(), addresses_[chosen]) != 0) {
       os_error = errno;

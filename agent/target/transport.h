@@ -77,7 +77,8 @@ struct TransportConfig {
   std::uint32_t slots = 1;              // share of the agent's
   std::uint32_t connections_max = 0;    // share of the agent's; 0: see MultiTransport
   std::uint16_t worker = 0;             // goes into records
-  std::uint32_t connect_rate_max = 0;   // share of the agent's; 0: unbounded
+  std::uint32_t connect_rate_max = 0;   // share of the agent's; 0: unbounded, but for …
+  std::uint32_t trouble_rate_max = 0;   // … frontends that end connections without a reply
   std::uint32_t global_worker = 0;      // run-wide number: where the sources' turns begin
   std::vector<sys::IpAddress> sources;  // connections come from these; empty: the kernel's pick
 };

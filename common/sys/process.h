@@ -1,12 +1,13 @@
 #pragma once
 
-// Gauges of this process and its threads, for the client-health part of a report. Cheap enough for
-// every heartbeat, not for a hot path. Any thread.
+// Gauges of this process and its threads, for the client-health part of a report; and what keeps
+// its secrets from others. Cheap enough for every heartbeat, not for a hot path. Any thread.
 
 #include <pthread.h>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "common/base/time.h"
 
@@ -26,6 +27,13 @@ base::Duration thread_cpu();
 
 // Processors this process may run on (its affinity mask), at least 1.
 std::uint32_t usable_cores();
+
+// For a process that holds a key: it leaves no core behind, and no other process of its user may
+// read its memory or environment.
+void keep_memory_private();
+// Overwrites `secret` wherever it stands in this process's environment, so that neither /proc nor a
+// child shows it. Before other threads read the environment.
+void hide_in_environment(std::string_view secret);
 
 // At most 15 characters are kept; shows in top -H and gdb.
 void name_this_thread(const std::string& name);

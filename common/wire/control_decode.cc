@@ -189,6 +189,7 @@ Health read(const v1::Health& in) {
   out.connect_failures = in.connect_failures();
   out.fd_limit = in.fd_limit();
   out.spool_bytes = in.spool_bytes();
+  out.unspooled_batches = in.unspooled_batches();
   out.retransmits = in.retransmits();
   out.segments_sent = in.segments_sent();
   out.sockets_in_use = in.sockets_in_use();

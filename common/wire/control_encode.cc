@@ -203,6 +203,7 @@ void write(const Health& in, v1::Health* to) {
   to->set_connect_failures(in.connect_failures);
   to->set_fd_limit(in.fd_limit);
   to->set_spool_bytes(in.spool_bytes);
+  to->set_unspooled_batches(in.unspooled_batches);
   to->set_retransmits(in.retransmits);
   to->set_segments_sent(in.segments_sent);
   to->set_sockets_in_use(in.sockets_in_use);

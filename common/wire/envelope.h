@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -38,5 +39,19 @@ base::Result<Frame> decode_envelope(std::string_view bytes);
 // The protocol version of a frame that is of another one than ours; none for all other bytes. Who
 // gets such a frame answers with a bare frame of its own, so that both sides can say what is wrong.
 std::optional<std::uint16_t> foreign_version(std::string_view bytes);
+
+// Whom a host has told so: once per connection, since the other side answers likewise. Bounded;
+// beyond that strangers get no answer.
+class VersionReplies {
+ public:
+  static constexpr std::size_t kMax = 4096;
+  // True: a bare frame of ours (number 0, no payload) is to go back on `route` now.
+  bool owed(std::string_view bytes, const std::string& route) {
+    return foreign_version(bytes) && told_.size() < kMax && told_.insert(route).second;
+  }
+
+ private:
+  std::set<std::string> told_;
+};
 
 }  // namespace tutti::wire

@@ -40,7 +40,8 @@ struct Health {
   std::uint32_t connections = 0;       // open to frontends; each takes a local port
   std::uint64_t connect_failures = 0;  // no port, descriptor or memory here, in the interval
   std::uint64_t fd_limit = 0;
-  std::uint64_t spool_bytes = 0;  // on disk
+  std::uint64_t spool_bytes = 0;        // on disk
+  std::uint64_t unspooled_batches = 0;  // ever: went to the coordinator without a copy on disk
   // Of the whole network namespace: TCP segments in the interval, sockets now.
   std::uint64_t retransmits = 0;
   std::uint64_t segments_sent = 0;

@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
+
+#include "common/spec/redact.h"
 
 namespace tutti::conduct {
 namespace {
@@ -26,7 +29,8 @@ std::string end_of(int status) {
 }
 
 // Only async-signal-safe calls between fork and exec: the parent has threads.
-[[noreturn]] void become(const char* program, char* const* arguments, int log_fd, pid_t parent) {
+[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
+                         int log_fd, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) {
@@ -39,8 +43,21 @@ std::string end_of(int status) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execv(program, arguments);
+  execve(program, arguments, environment);
   _exit(127);
+}
+
+// Ours without what is secret by its name: an agent is told the keys it needs.
+std::vector<char*> open_environment() {
+  std::vector<char*> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!spec::is_secret_key(text.substr(0, text.find('=')))) {
+      out.push_back(*entry);
+    }
+  }
+  out.push_back(nullptr);
+  return out;
 }
 
 }  // namespace
@@ -72,6 +89,7 @@ base::Status LocalAgents::start(std::uint32_t count, const std::string& address,
                     "tutti",
                     program));
   }
+  const std::vector<char*> environment = open_environment();
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::string name = fmt::format("local-{}", i);
     const std::string log = fmt::format("{}/{}.log", log_folder, name);
@@ -92,7 +110,7 @@ base::Status LocalAgents::start(std::uint32_t count, const std::string& address,
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
-      become(program.c_str(), arguments.data(), log_fd, parent);
+      become(program.c_str(), arguments.data(), environment.data(), log_fd, parent);
     }
     const int cause = errno;
     close(log_fd);

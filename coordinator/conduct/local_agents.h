@@ -2,7 +2,8 @@
 
 // Agents that tutti starts on its own host: child processes of the `tutti-agent` beside our binary,
 // dialling an ipc:// address in a private folder. They are in their own process groups, so that a
-// ^C reaches the coordinator alone, and die with it (parent-death signal). Main thread only.
+// ^C reaches the coordinator alone, and die with it (parent-death signal). They get our environment
+// but for variables that are secret by their name. Main thread only.
 
 #include <sys/types.h>
 

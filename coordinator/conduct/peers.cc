@@ -67,7 +67,9 @@ std::vector<std::string> Peers::listening() const {
 
 void Peers::refuse(const std::string& why) {
   ++refused_frames_;
-  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(why).second) {
+  std::string kind = why;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  if (refusals_logged_.size() < kRefusalsLoggedMax && refusals_logged_.insert(kind).second) {
     base::log_warning("peers", "refused a frame (said once): " + why);
   }
 }
@@ -104,6 +106,14 @@ void Peers::take(std::string&& bytes, std::size_t listener, const std::string& r
   auto frame = wire::decode_envelope(bytes);
   if (!frame) {
     refuse(frame.error().message);
+    if (version_replies_.owed(bytes, dialled == 0 ? route : fmt::format("dialled {}", dialled))) {
+      const std::string ours = wire::encode_envelope({self_, {}, 0, 0, wire::Plane::kControl, {}});
+      if (dialled == 0) {
+        listeners_[listener].send(route, ours);
+      } else if (const auto found = peers_.find(dialled); found != peers_.end()) {
+        found->second.dialled->send(ours);
+      }
+    }
     return;
   }
   const AgentKey key = key_for(*frame, dialled, now, out);

@@ -19,6 +19,7 @@
 #include "common/base/result.h"
 #include "common/base/time.h"
 #include "common/wire/codec.h"
+#include "common/wire/envelope.h"
 #include "common/wire/link.h"
 #include "common/wire/sockets.h"
 #include "coordinator/conduct/run_events.h"
@@ -132,7 +133,8 @@ class Peers {
   AgentKey next_key_ = 1;
   std::uint64_t refused_frames_ = 0;
   std::uint64_t denied_told_ = 0;
-  std::set<std::string> refusals_logged_;
+  std::set<std::string> refusals_logged_;  // without their numbers
+  wire::VersionReplies version_replies_;
   std::vector<wire::Frame> frames_;         // scratch
   std::vector<wire::Delivered> delivered_;  // scratch
 };

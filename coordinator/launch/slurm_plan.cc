@@ -72,6 +72,14 @@ base::Status check_benchmark(const LaunchOptions& options) {
                           fmt::format("{} after --: the launcher decides it; leave it out", word));
       }
     }
+    const std::string flag = word.substr(0, word.find('='));
+    if (flag.rfind("--", 0) == 0 && flag.ends_with("api-key")) {
+      return base::fail(ExitCode::kUsage,
+                        fmt::format("{} after --: srun would show it in the process lists of all "
+                                    "hosts; write api_key: \"${{API_KEY}}\" in the config and "
+                                    "export the variable",
+                                    flag));
+    }
   }
   return {};
 }

@@ -230,6 +230,30 @@ class FailureTable {
   ledger::Texts texts_;
 };
 
+// Frontends with failures that were not the run's own end, or from which nothing came at all.
+void put_troubled(const RunFacts& facts, const Breakdown& breakdown, verdict::RunCount& out) {
+  for (std::size_t i = 0; i < breakdown.frontends.size(); ++i) {
+    const Part& part = breakdown.frontends[i];
+    const bool silent = part.cancelled > 0 && part.cancelled == part.completed;
+    if (part.failed == part.cancelled && !silent) {
+      continue;
+    }
+    const auto& urls = facts.config.endpoints;
+    verdict::FrontendCount count;
+    count.url = i < urls.size() ? urls[i] : fmt::format("{} (not configured)", i);
+    count.completed = part.completed;
+    count.failed = part.failed - part.cancelled;
+    if (!silent) {
+      count.first_failure = part.first_failure_at - facts.started_at;
+      count.last_failure = part.last_failure_at - facts.started_at;
+    }
+    if (part.last_success_at.is_set()) {
+      count.last_success = part.last_success_at - facts.started_at;
+    }
+    out.frontends.push_back(std::move(count));
+  }
+}
+
 }  // namespace
 
 base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& ledger) {
@@ -339,8 +363,10 @@ verdict::RunCount count_run(const RunFacts& facts, const ledger::Ledger& ledger,
       count.lost_after = agent.lost_at - facts.started_at;
     }
     count.records_lost = agent.health.records_lost;
+    count.unspooled_batches = agent.health.unspooled_batches;
     out.agents.push_back(std::move(count));
   }
+  put_troubled(facts, breakdown, out);
   return out;
 }
 

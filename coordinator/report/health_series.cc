@@ -43,6 +43,7 @@ verdict::HealthRow worse_of(const verdict::HealthRow& a, const verdict::HealthRo
   worst(&wire::Health::ring_fill_percent);
   worst(&wire::Health::unsent_batches);
   worst(&wire::Health::spool_bytes);
+  worst(&wire::Health::unspooled_batches);
   worst(&wire::Health::reads_unstamped);
   worst(&wire::Health::sockets_in_use);
   worst(&wire::Health::sockets_time_wait);

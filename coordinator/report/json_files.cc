@@ -289,6 +289,7 @@ Json agent_json(const Report& report, std::size_t i) {
                   {"connections", health.connections},
                   {"connect_failures", health.connect_failures},
                   {"spool_bytes", health.spool_bytes},
+                  {"unspooled_batches", health.unspooled_batches},
                   {"host_tcp_retransmits", health.retransmits},
                   {"host_tcp_sockets", health.sockets_in_use},
                   {"host_tcp_time_wait", health.sockets_time_wait}};

@@ -85,6 +85,7 @@ struct AgentHealth {
   std::uint32_t connections = 0;
   std::uint64_t connect_failures = 0;
   std::uint64_t spool_bytes = 0;
+  std::uint64_t unspooled_batches = 0;
   std::uint64_t retransmits = 0;
   std::uint32_t sockets_in_use = 0;
   std::uint32_t sockets_time_wait = 0;
@@ -109,6 +110,7 @@ struct AgentHealth {
     connections = std::max(connections, now.connections);
     connect_failures = std::max(connect_failures, now.connect_failures);
     spool_bytes = std::max(spool_bytes, now.spool_bytes);
+    unspooled_batches = std::max(unspooled_batches, now.unspooled_batches);
     retransmits = std::max(retransmits, now.retransmits);
     sockets_in_use = std::max(sockets_in_use, now.sockets_in_use);
     sockets_time_wait = std::max(sockets_time_wait, now.sockets_time_wait);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tutti::verdict {
 namespace {
 
@@ -17,19 +19,47 @@ std::string named(const std::vector<base::Seq>& seqs, std::uint64_t all) {
   return all > seqs.size() && !seqs.empty() ? text + ", …" : text;
 }
 
+// "URL: 12 of 40 failed, the first at 1.204 s, …"
+std::string trouble(const FrontendCount& frontend) {
+  if (frontend.failed == 0) {
+    return fmt::format("frontend {}: none of its {} queries had ended when the run was stopped",
+                       frontend.url, frontend.completed);
+  }
+  std::string text = fmt::format(
+      "frontend {}: {} of {} failed, the first at {:.3f} s, the last at "
+      "{:.3f} s",
+      frontend.url, frontend.failed, frontend.completed, frontend.first_failure.to_seconds(),
+      frontend.last_failure.to_seconds());
+  if (!frontend.last_success) {
+    return text + "; it never succeeded";
+  }
+  const bool came_back = *frontend.last_success > frontend.last_failure;
+  return fmt::format("{}; {} {:.3f} s", text,
+                     came_back                                         ? "it answered again until"
+                     : *frontend.last_success < frontend.first_failure ? "no success after"
+                                                                       : "its last success was at",
+                     frontend.last_success->to_seconds());
+}
+
 class Judge {
  public:
   Judge(const RunCount& run, const Rules& rules) : run_(run), rules_(rules) {}
 
   Verdict finish() {
-    for (const std::string& watchdog : run_.watchdogs) {
-      failure(watchdog);
+    for (auto at = run_.watchdogs.begin(); at != run_.watchdogs.end(); ++at) {
+      if (std::find(run_.watchdogs.begin(), at, *at) == at) {  // a full disk says it at each batch
+        failure(*at);
+      }
     }
     for (const AgentCount& agent : run_.agents) {
       look_at(agent);
     }
     for (const PhaseCount& phase : run_.phases) {
       look_at(phase);
+    }
+    // Not a reason of its own: the failed requests are, if the rules say so. Where and since when.
+    for (const FrontendCount& frontend : run_.frontends) {
+      out_.warnings.push_back(trouble(frontend));
     }
     if (run_.stopped_early && !run_.interrupted && out_.exit_code == base::ExitCode::kOk) {
       failure("the run stopped before its end; its numbers are partial");
@@ -59,6 +89,11 @@ class Judge {
     if (agent.records_lost > 0) {
       failure(fmt::format("agent {} lost {}: its recorder was full", agent.name,
                           plural(agent.records_lost, "record", "records")));
+    }
+    if (agent.unspooled_batches > 0) {
+      out_.warnings.push_back(fmt::format(
+          "agent {} had no room on its disk for {}: a lost coordinator would have taken them along",
+          agent.name, plural(agent.unspooled_batches, "batch of records", "batches of records")));
     }
   }
 

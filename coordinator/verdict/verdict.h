@@ -34,6 +34,17 @@ struct AgentCount {
   std::string name;
   std::optional<base::Duration> lost_after;  // since the run's start; nothing: it stayed
   std::uint64_t records_lost = 0;            // the recorder was full
+  std::uint64_t unspooled_batches = 0;       // of whose records its disk had no copy
+};
+
+// A frontend with failures that were not the run's own end, or from which nothing came at all.
+struct FrontendCount {
+  std::string url;
+  std::uint64_t completed = 0;  // of the performance phase, failed ones included
+  std::uint64_t failed = 0;     // 0: nothing had ended before the run ended it
+  base::Duration first_failure{};  // since the run's start, as the others
+  base::Duration last_failure{};
+  std::optional<base::Duration> last_success;  // nothing: it never succeeded
 };
 
 struct RunCount {
@@ -43,6 +54,7 @@ struct RunCount {
       watchdogs;  // each a sentence: which one, after how long, what was in flight
   std::vector<PhaseCount> phases;
   std::vector<AgentCount> agents;
+  std::vector<FrontendCount> frontends;
 };
 
 struct Rules {

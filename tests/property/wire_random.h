@@ -175,7 +175,7 @@ class RandomMessages {
   TUTTI_FILL(FrontendGauge, a, b, c, d)
   TUTTI_FILL(LiveCounts, a)
   TUTTI_FILL(Health, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z,
-             aa, bb, cc, dd)
+             aa, bb, cc, dd, ee)
   TUTTI_FILL(Progress, a, b, c, d, e, f, g, h, i, j, k, l)
   TUTTI_FILL(Goodbye, a)
 #undef TUTTI_FILL

@@ -138,6 +138,15 @@ TEST(LaunchSlurm, FromALoginNodeTheJobAndItsHostsAreNamedAndExtraWordsComeLast) 
   EXPECT_THAT(launch.agent_hosts, ElementsAre("a1", "a2"));
 }
 
+TEST(LaunchSlurm, AnApiKeyDoesNotGoIntoTheProcessListsOfAllHosts) {
+  for (const char* word : {"--api-key", "--api-key=sk-1234", "--endpoint-config.api-key=sk-1234"}) {
+    LaunchOptions with = options();
+    with.benchmark.insert(with.benchmark.end(), {word, "sk-1234"});
+    EXPECT_THAT(refused(with), AllOf(HasSubstr("process lists"), HasSubstr("${API_KEY}"),
+                                     Not(HasSubstr("sk-1234"))));
+  }
+}
+
 TEST(LaunchSlurm, RefusalsNameTheRemedy) {
   LaunchOptions wanted = options();
   EXPECT_THAT(refused(wanted, {}), AllOf(HasSubstr("SLURM_JOB_NODELIST"), HasSubstr("--jobid")));

@@ -159,5 +159,48 @@ TEST(Verdict, AFlawIsNotAFailure) {
   EXPECT_EQ(verdict.warnings.size(), 1U);
 }
 
+TEST(Verdict, NamesTheFrontendsThatFailedAndSinceWhen) {
+  RunCount run = good_run();
+  run.phases[1].failed = 4;
+  FrontendCount dead{"http://a:1", 40, 4, Duration::millis(1500), Duration::millis(9000), {}};
+  run.frontends.push_back(dead);
+  dead.last_success = Duration::millis(1200);
+  run.frontends.push_back(dead);
+  dead.last_success = Duration::millis(4000);
+  run.frontends.push_back(dead);
+  dead.last_success = Duration::millis(9500);
+  run.frontends.push_back(dead);
+  run.frontends.push_back({"http://b:1", 6, 0, {}, {}, {}});
+  const Verdict verdict = judge(run, {});
+  EXPECT_EQ(verdict.exit_code, ExitCode::kOk);
+  ASSERT_EQ(verdict.warnings.size(), 5U);
+  const std::string same =
+      "frontend http://a:1: 4 of 40 failed, the first at 1.500 s, the last at 9.000 s; ";
+  EXPECT_EQ(verdict.warnings[0], same + "it never succeeded");
+  EXPECT_EQ(verdict.warnings[1], same + "no success after 1.200 s");
+  EXPECT_EQ(verdict.warnings[2], same + "its last success was at 4.000 s");
+  EXPECT_EQ(verdict.warnings[3], same + "it answered again until 9.500 s");
+  EXPECT_EQ(verdict.warnings[4],
+            "frontend http://b:1: none of its 6 queries had ended when the run was stopped");
+}
+
+TEST(Verdict, SaysAReasonOnceHoweverOftenItCame) {
+  RunCount run = good_run();
+  run.watchdogs = {"the disk is full", "something else", "the disk is full"};
+  const Verdict verdict = judge(run, {});
+  ASSERT_EQ(verdict.reasons.size(), 2U);
+  EXPECT_EQ(verdict.reasons[1].text, "something else");
+}
+
+TEST(Verdict, SaysWhichAgentHadNoCopyOnDisk) {
+  RunCount run = good_run();
+  run.agents[0].unspooled_batches = 1;
+  const Verdict verdict = judge(run, {});
+  EXPECT_TRUE(verdict.valid);
+  ASSERT_EQ(verdict.warnings.size(), 1U);
+  EXPECT_THAT(verdict.warnings[0],
+              HasSubstr("agent box-7 had no room on its disk for 1 batch of records:"));
+}
+
 }  // namespace
 }  // namespace tutti::verdict

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/wire/envelope.h"
+#include "common/wire/messages.h"
 
 namespace tutti::wire {
 namespace {
@@ -68,6 +69,21 @@ TEST(WireEnvelope, RefusesGarbageWithTheReason) {
   odd = frame();
   odd.from = {};
   EXPECT_THAT(refusal(encode_envelope(odd)), HasSubstr("no sender"));
+}
+
+TEST(WireEnvelope, AnotherVersionIsToldOncePerConnectionAndNotWithoutEnd) {
+  VersionReplies replies;
+  std::string old = encode_envelope(frame());
+  EXPECT_FALSE(replies.owed(old, "a")) << "it is of our version";
+  EXPECT_FALSE(replies.owed("GET / HTTP/1.1", "a")) << "it is of none";
+  old[4] = static_cast<char>(kProtocolVersion + 1);
+  EXPECT_TRUE(replies.owed(old, "a"));
+  EXPECT_FALSE(replies.owed(old, "a")) << "or two sides would answer each other for ever";
+  std::size_t told = 1;
+  for (std::size_t i = 0; i < 2 * VersionReplies::kMax; ++i) {
+    told += replies.owed(old, std::to_string(i)) ? 1U : 0U;
+  }
+  EXPECT_EQ(told, VersionReplies::kMax);
 }
 
 }  // namespace

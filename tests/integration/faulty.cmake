@@ -1,0 +1,11 @@
+# What frontends, hosts, disks, clocks and strangers do to a run.
+foreach(name run_faulty_frontends run_cut_hosts run_full_disk run_wall_step run_strangers)
+  tutti_test(${name}_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/${name}_test.cc
+    DEPS tutti_test_program fmt::fmt TIMEOUT 120 PLACES)
+  add_dependencies(${name}_test tutti tutti-agent tutti-mock)
+endforeach()
+target_link_libraries(run_cut_hosts_test PRIVATE tutti_test_hosts)
+target_link_libraries(run_strangers_test PRIVATE tutti_wire tutti_scripted_server)
+add_dependencies(run_wall_step_test tutti_wall_step)
+target_compile_definitions(run_wall_step_test PRIVATE
+  TUTTI_WALL_STEP="$<TARGET_FILE:tutti_wall_step>")
