@@ -1,7 +1,6 @@
 #include "agent/target/usual_event.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -26,15 +25,20 @@ class Cursor {
 
   // The next character that is not blank, 0 at the end.
   char peek() {
-    while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) {
-      ++at_;
+    if (at_ == end_ || *at_ <= ' ') [[unlikely]] {
+      skip_blank();
     }
     return at_ < end_ ? *at_ : '\0';
   }
   bool take(char c) {
-    const bool there = peek() == c && at_ < end_;
-    at_ += there ? 1 : 0;
-    return there;
+    if (at_ == end_ || *at_ != c) {
+      skip_blank();
+      if (at_ == end_ || *at_ != c) {
+        return false;
+      }
+    }
+    ++at_;
+    return true;
   }
   bool at_end() { return peek() == '\0' && at_ == end_; }
 
@@ -48,23 +52,16 @@ class Cursor {
 
   // One that stands for itself, without its quotes.
   bool string(std::string_view& text) {
-    static_assert(std::endian::native == std::endian::little, "the lowest byte comes first");
     if (!take('"')) {
       return false;
     }
-    const char* const from = at_;
-    for (std::uint64_t eight = 0; end_ - at_ >= 8; at_ += 8) {
-      std::memcpy(&eight, at_, sizeof eight);
-      if (const std::uint64_t found = unplain_bytes(eight); found != 0) {
-        at_ += std::countr_zero(found) / 8;
-        break;
-      }
+    const char* const to = plain_end(at_, end_);
+    text = {at_, static_cast<std::size_t>(to - at_)};
+    if (to == end_ || *to != '"') {
+      return false;
     }
-    while (at_ < end_ && is_plain({at_, 1})) {
-      ++at_;
-    }
-    text = {from, static_cast<std::size_t>(at_ - from)};
-    return take_quote();
+    at_ = to + 1;
+    return true;
   }
 
   // A whole number from 0 with at most 18 digits.
@@ -83,15 +80,15 @@ class Cursor {
     if (!take('{')) {
       return false;
     }
-    if (take('}')) {
-      return true;
+    if (peek() == '}') {
+      return take('}');
     }
     std::string_view key;
     do {
       if (!string(key) || !take(':') || !value(key)) {
         return false;
       }
-    } while (take(','));
+    } while (peek() == ',' && take(','));
     return take('}');
   }
 
@@ -119,7 +116,7 @@ class Cursor {
 
   // The rest of an array whose first value was taken.
   bool skip_rest(int depth = kDepthMax) {
-    while (take(',')) {
+    while (peek() == ',' && take(',')) {
       if (!skip(depth - 1)) {
         return false;
       }
@@ -128,10 +125,10 @@ class Cursor {
   }
 
  private:
-  bool take_quote() {
-    const bool there = at_ < end_ && *at_ == '"';
-    at_ += there ? 1 : 0;
-    return there;
+  [[gnu::noinline]] void skip_blank() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) {
+      ++at_;
+    }
   }
   bool skip_array(int depth) {
     ++at_;

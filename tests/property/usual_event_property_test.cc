@@ -26,7 +26,7 @@ std::string blank(Mt19937& random) { return pick(random, {"", "", "", "", " ", "
 std::string random_string(Mt19937& random) {
   std::string text(random.below(20), 'x');
   if (!text.empty() && random.below(6) == 0) {
-    text[random.below(text.size())] = "\"\\\x01\xFF\x7F{}:,"[random.below(9)];
+    text[random.below(text.size())] = "\"\\\x01\xFF\x7F\n\t\r{}:,"[random.below(12)];
   }
   if (random.below(12) == 0) {
     text += pick(random, {"\\n", "\\u0041", "\xC3\xA9", "\\\"", "\\x"});
