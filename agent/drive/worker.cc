@@ -120,7 +120,6 @@ void Worker::wait_for_events() {
   }
   const auto events = poller_.wait(timeout_ms);
   const base::Instant woke_at = clock_.mono();
-  transport_->begin_turn(woke_at);
   turn_began_at_ = woke_at > wake_by + kWakeSlack ? std::max(wake_by, now) : woke_at;
   std::size_t until_look = 0;
   for (const auto& event : events) {

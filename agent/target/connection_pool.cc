@@ -16,14 +16,19 @@ namespace tutti::target {
 namespace {
 
 constexpr int kTrimmedPerTake = 4;
-// A connection that had no end in sight this recently is as good as looked at: a slot that is
-// refilled at once need not pay for another system call. Counted from when epoll spoke, not from
-// the read, which a long turn may bring much later.
-constexpr base::Duration kReadJustNow = base::Duration::micros(20);
+// A connection whose read (TCP_INQ) told this recently that neither byte nor end follows is as good
+// as looked at: a slot that is refilled at once need not pay for another system call.
+constexpr base::Duration kQuietJustNow = base::Duration::micros(20);
 
 void set_option(int fd, int level, int name) {
   const int one = 1;
   setsockopt(fd, level, name, &one, sizeof one);
+}
+
+// What a read tells beside its bytes: when they came, and whether more or the end follows.
+void ask_asides(int fd) {
+  set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS);
+  set_option(fd, IPPROTO_TCP, TCP_INQ);
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
@@ -76,8 +81,7 @@ Connection* ConnectionPool::find(int fd) const {
 Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
                                   Connection::State state, int& os_error) {
   const std::uint32_t events =
-      sys::kHalfClosed |
-      (state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable);
+      state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable;
   if (!poller_.add(socket.fd.get(), events)) {
     os_error = errno;
     sources_.closed(frontend, socket.source);
@@ -96,8 +100,7 @@ Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
   connection.fd = std::move(socket.fd);
   connection.source = socket.source;
   connection.call = nullptr;
-  connection.read_at = {};
-  connection.end_seen = false;
+  connection.quiet_at = {};
   connection.frontend = frontend;
   connection.state = state;
   connection.watched = events;
@@ -108,7 +111,7 @@ Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
 }
 
 Connection* ConnectionPool::adopt(StockedSocket socket, std::uint16_t frontend, int& os_error) {
-  set_option(socket.fd.get(), SOL_SOCKET, SO_TIMESTAMPNS);
+  ask_asides(socket.fd.get());
   return place(std::move(socket), frontend, Connection::State::kBusy, os_error);
 }
 
@@ -121,7 +124,7 @@ Connection* ConnectionPool::connect(const SocketAddress& address, std::uint16_t 
   }
   const sys::Fd& fd = fresh.fd;
   set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY);
-  set_option(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS);
+  ask_asides(fd.get());
   const int rc =
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length);
   if (rc != 0 && errno != EINPROGRESS) {
@@ -193,8 +196,9 @@ Connection* ConnectionPool::take_idle(std::uint16_t frontend, base::Instant now,
     if (too_old(&connection)) {
       break;
     }
-    const bool just_read = connection.read_at.is_set() && now - connection.read_at <= kReadJustNow;
-    if (!just_read && !quiet(connection)) {
+    const bool known_quiet =
+        connection.quiet_at.is_set() && now - connection.quiet_at <= kQuietJustNow;
+    if (!known_quiet && !quiet(connection)) {
       close(connection);
       continue;
     }
@@ -234,7 +238,6 @@ bool ConnectionPool::drop_idle() {
 }
 
 void ConnectionPool::watch(Connection& connection, std::uint32_t events) {
-  events |= sys::kHalfClosed;
   if (connection.watched != events) {
     TUTTI_CHECK(poller_.change(connection.fd.get(), events));
     connection.watched = events;

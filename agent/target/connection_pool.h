@@ -32,12 +32,11 @@ struct Connection {
   DirectCall* call = nullptr;    // null when idle, or opened ahead of need
   base::Instant since{};         // connecting, shaking: connect begun; idle: last used
   base::Instant shaking_from{};  // TLS's handshake begun
-  base::Instant read_at{};       // read to its last byte then; unset: an end follows, or unknown
-  std::uint32_t watched = 0;     // what epoll has
+  base::Instant quiet_at{};   // the last read left neither byte nor end; unset: it did, or unknown
+  std::uint32_t watched = 0;  // what epoll has
   std::uint16_t frontend = 0;
   std::uint16_t source = kNoSource;
   State state = State::kBusy;
-  bool end_seen = false;  // epoll said that the peer sends no more than what is there
   bool was_open = false;  // stood before its present call came
   bool was_used = false;  // carried a call before its present one
   Connection* older = nullptr;

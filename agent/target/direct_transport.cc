@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -39,17 +40,25 @@ sys::Fd stamp_switch() {
   return fd;
 }
 
-// The kernel's receive stamp of the newest bytes read, or 0.
-std::int64_t stamp_of(msghdr& message) {
+// What the kernel says beside the bytes of one read.
+struct Aside {
+  std::int64_t stamp_wall_ns = 0;  // receive stamp of the newest bytes; 0: none
+  int more = -1;                   // bytes left, or an end; 0: neither; -1: not said
+};
+
+Aside aside_of(msghdr& message) {
+  Aside aside;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
       timespec at{};
       std::memcpy(&at, CMSG_DATA(part), sizeof at);
-      return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+      aside.stamp_wall_ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+    } else if (part->cmsg_level == SOL_TCP && part->cmsg_type == TCP_CM_INQ) {
+      std::memcpy(&aside.more, CMSG_DATA(part), sizeof aside.more);
     }
   }
-  return 0;
+  return aside;
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
@@ -213,7 +222,6 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
     }
   }
   if ((ready.events & (sys::kReadable | sys::kBroken)) != 0) {
-    connection->end_seen = (ready.events & sys::kHalfClosed) != 0;
     read(*connection);
   }
 }
@@ -247,8 +255,9 @@ void DirectTransport::read(Connection& connection) {
 // Bytes of the reply that the last receive() brought. False: the call has ended.
 bool DirectTransport::hand_over(DirectCall& call, std::string_view bytes, bool may_keep) {
   const base::Instant read_at = clock_.mono();
-  call.connection->read_at = call.connection->end_seen ? base::Instant{} : turn_at_;
-  const base::Instant at = arrival(stamp_of(message_), read_at, call);
+  const Aside aside = aside_of(message_);
+  call.connection->quiet_at = aside.more == 0 ? read_at : base::Instant{};
+  const base::Instant at = arrival(aside.stamp_wall_ns, read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
   switch (call.read(bytes, at, surplus)) {

@@ -48,7 +48,6 @@ class DirectTransport final : public Transport {
   std::size_t room() const override { return capacity_ - calls_.size(); }
   std::size_t in_flight() const override { return calls_.size(); }
   void start(const Query& query) override;
-  void begin_turn(base::Instant woke_at) override { turn_at_ = woke_at; }
   void on_socket(const sys::Ready& ready) override;
   void on_wake(base::Instant now) override;
   base::Instant next_wake() const override;
@@ -128,8 +127,7 @@ class DirectTransport final : public Transport {
   ConnectionPool pool_;
   WarmStock stock_;
   StampMap stamps_;
-  base::Instant turn_at_{};  // when the events at hand were true
-  sys::Fd stamp_switch_;     // keeps the kernel stamping packets before the first connection asks
+  sys::Fd stamp_switch_;  // keeps the kernel stamping packets before the first connection asks
 
   std::size_t capacity_;
   std::size_t kept_max_;                            // connections that may stay open

@@ -38,6 +38,14 @@ bool same(std::string_view a, std::string_view lower) {
          });
 }
 
+// Nearly every server writes a name in one of two ways, and those cost one comparison each.
+template <std::size_t N>
+bool named(std::string_view name, const char (&lower)[N], const char (&usual)[N]) {
+  return name.size() == N - 1 &&
+         (std::memcmp(name.data(), usual, N - 1) == 0 ||
+          std::memcmp(name.data(), lower, N - 1) == 0 || same(name, {lower, N - 1}));
+}
+
 // The peer's bytes in a message: short, and printable.
 std::string shown(std::string_view bytes) {
   std::string text(bytes.substr(0, kShownMax));
@@ -182,7 +190,7 @@ HttpReader::Ending HttpReader::finish() {
 // ---------------------------------------------------------------------------------------
 
 // A line without its end. `bytes_max` counts what comes before the LF. A whole line stays a view
-// into `bytes`; a cut one is put together in kept_, which the next call empties.
+// into `bytes`; a cut one is put together in kept_, which the caller empties.
 HttpReader::Line HttpReader::take_line(std::string_view& bytes, std::size_t bytes_max,
                                        std::string_view& line) {
   const void* hit = bytes.empty() ? nullptr : std::memchr(bytes.data(), '\n', bytes.size());
@@ -214,35 +222,28 @@ std::string_view without_cr(std::string_view line) {
 
 }  // namespace
 
-// Seen as the bytes come, so that a peer that speaks something else is not waited for.
-bool HttpReader::prefix_fits(std::string_view part) {
-  const std::size_t size = std::min(part.size(), kHttp1.size());
-  const auto [at, want] = std::mismatch(part.begin(), part.begin() + size, kHttp1.begin());
-  if (want == kHttp1.begin() + size) {
+// Seen as the bytes come, so that a peer that speaks something else is not waited for. What is kept
+// was looked at when it came.
+bool HttpReader::begins_well(std::string_view bytes) {
+  const std::string_view want = kHttp1.substr(std::min(kept_.size(), kHttp1.size()));
+  if (bytes.substr(0, want.size()) == want) {
     return true;
   }
+  const std::string_view part = bytes.substr(0, std::min(want.size(), bytes.find('\n')));
+  const auto [at, wanted] = std::mismatch(part.begin(), part.end(), want.begin());
+  if (at == part.end()) {
+    return true;
+  }
+  const auto before = static_cast<std::ptrdiff_t>(kHttp1.size() - want.size());
   bad(fmt::format("byte {} of the reply is 0x{:02x}, where \"HTTP/1.\" has 0x{:02x}",
-                  at - part.begin(), static_cast<unsigned char>(*at),
-                  static_cast<unsigned char>(*want)));
+                  before + (at - part.begin()), static_cast<unsigned char>(*at),
+                  static_cast<unsigned char>(*wanted)));
   return false;
 }
 
 HttpReader::Found HttpReader::read_line(std::string_view& bytes) {
-  if (state_ == State::kStatusLine && kept_.size() < kHttp1.size()) {
-    std::string_view part = bytes.substr(0, bytes.find('\n'));
-    if (!kept_.empty()) {
-      const std::size_t had = kept_.size();
-      kept_.append(part.substr(0, kHttp1.size() - had));
-      const bool fits = prefix_fits(kept_);
-      kept_.resize(had);
-      part = {};
-      if (!fits) {
-        return Found::kBad;
-      }
-    }
-    if (!prefix_fits(part)) {
-      return Found::kBad;
-    }
+  if (state_ == State::kStatusLine && !begins_well(bytes)) {
+    return Found::kBad;
   }
   std::string_view line;
   const std::size_t bytes_max = std::min(limits_.line_bytes_max, head_left_);
@@ -311,24 +312,24 @@ bool HttpReader::read_field(std::string_view line) {
   last_field_ = Field::kOurs;
   switch (name.size()) {
     case 10:
-      if (same(name, "connection")) {
+      if (named(name, "connection", "Connection")) {
         read_connection(value);
         return true;
       }
       break;
     case 12:
-      if (same(name, "content-type")) {
+      if (named(name, "content-type", "Content-Type")) {
         content_type_.assign(value.substr(0, kContentTypeMax));
         return true;
       }
       break;
     case 14:
-      if (same(name, "content-length")) {
+      if (named(name, "content-length", "Content-Length")) {
         return read_content_length(value);
       }
       break;
     case 17:
-      if (same(name, "transfer-encoding")) {
+      if (named(name, "transfer-encoding", "Transfer-Encoding")) {
         return read_transfer_encoding(value);
       }
       break;

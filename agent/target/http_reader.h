@@ -74,7 +74,7 @@ class HttpReader {
   Found read_line(std::string_view& bytes);
   Found read_chunk_line(std::string_view& bytes);
   bool read_status_line(std::string_view line);
-  bool prefix_fits(std::string_view part);
+  bool begins_well(std::string_view bytes);
   bool read_field(std::string_view line);
   bool read_content_length(std::string_view value);
   bool read_transfer_encoding(std::string_view value);

@@ -1,11 +1,17 @@
 #pragma once
 
 // is_plain: whether the inside of a JSON string stands for itself: ASCII without controls, quotes
-// and backslashes. Eight bytes at a time, for the text of every chunk goes through it. Pure.
+// and backslashes. Eight bytes at a time, for the text of every reply goes through it. Pure.
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace tutti::target {
 
@@ -31,6 +37,32 @@ inline bool is_plain(std::string_view text) {
   word = 0x6161616161616161;  // what is missing of the last eight is plain
   std::memcpy(&word, text.data() + at, text.size() - at);
   return !has_unplain_byte(word);
+}
+
+// One by one: near the end of a text, out of the way of what is usual.
+[[gnu::noinline]] inline const char* plain_end_slowly(const char* at, const char* end) {
+  while (at < end && is_plain({at, 1})) {
+    ++at;
+  }
+  return at;
+}
+
+// Where the plain bytes from `at` on end.
+inline const char* plain_end(const char* at, const char* end) {
+#if defined(__SSE2__)  // every x86-64
+  for (; end - at >= 16; at += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    // Compared with signs: what is above 0x7F is below 0x20 too.
+    const __m128i odd = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
+                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(odd));
+    if (found != 0) {
+      return at + std::countr_zero(found);
+    }
+  }
+#endif
+  return plain_end_slowly(at, end);
 }
 
 }  // namespace tutti::target

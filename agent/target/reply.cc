@@ -1,6 +1,7 @@
 #include "agent/target/reply.h"
 
 #include <cctype>
+#include <cstring>
 #include <utility>
 
 #include "common/text/utf8.h"
@@ -19,8 +20,8 @@ constexpr int kHttpOk = 200;
 constexpr int kErrorStatusUnknown = 502;  // an error inside a 200 that gives no usable code
 
 bool same_word(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) {
-    return false;
+  if (a.size() != b.size() || std::memcmp(a.data(), b.data(), a.size()) == 0) {
+    return a.size() == b.size();
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i] && std::tolower(static_cast<unsigned char>(a[i])) !=

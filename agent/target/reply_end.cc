@@ -58,6 +58,24 @@ TransportEnd transport_end(EndKind end) {
   return {Failure::kInternal, "unknown end"};
 }
 
+// Swapped, not copied: buffers go round between the pool of replies and the ring of records. Most
+// texts are empty on both sides.
+void swap_output(wire::OutputText& a, wire::OutputText& b) {
+  const auto swap_text = [](std::string& x, std::string& y) {
+    if (!x.empty() || !y.empty()) {
+      x.swap(y);
+    }
+  };
+  swap_text(a.content_first, b.content_first);
+  swap_text(a.content_rest, b.content_rest);
+  swap_text(a.reasoning_first, b.reasoning_first);
+  swap_text(a.reasoning_rest, b.reasoning_rest);
+  swap_text(a.tool_calls, b.tool_calls);
+  std::swap(a.has_content, b.has_content);
+  std::swap(a.has_reasoning, b.has_reasoning);
+  std::swap(a.has_rest, b.has_rest);
+}
+
 }  // namespace
 
 void Reply::on_end(EndKind end, base::Instant at, wire::Record& out, std::string_view detail) {
@@ -198,8 +216,7 @@ void Reply::fill(wire::Record& out) {
   output_.has_content = content_chunks_ > 0;
   output_.has_reasoning = reasoning_chunks_ > 0;
   output_.has_rest = (output_.has_reasoning ? reasoning_chunks_ : content_chunks_) > 1;
-  // Swapped, not copied: buffers go round between the pool of replies and the ring of records.
-  std::swap(out.output, output_);
+  swap_output(out.output, output_);
   out.chunk_at.swap(chunk_at_);
   gaps_.write(out.gaps);
 }

@@ -345,7 +345,7 @@ char plain_escape(char c) {
 
 }  // namespace
 
-EventFacts read_event(std::string_view json, base::ApiType api, EventShape shape) {
+EventFacts read_event_fully(std::string_view json, base::ApiType api, EventShape shape) {
   EventFacts facts;
   object root;
   if (parse(json, root) != simdjson::SUCCESS) {

@@ -1,9 +1,10 @@
 #pragma once
 
-// One JSON document of a reply, chunk or whole, turned into facts. read_event is the full reading
-// (simdjson DOM, one parser per thread) and the oracle; EventTemplate is the fast road: consecutive
-// chunks of a stream differ only in their text, so once a chunk was fully read, the next one that
-// has the same bytes around its text is known without parsing, exactly. Owned by one thread.
+// One JSON document of a reply, chunk or whole, turned into facts. read_event_fully (simdjson DOM,
+// one parser per thread) is the oracle; read_event asks it only for what read_usual_event leaves.
+// EventTemplate is faster still: consecutive chunks of a stream differ only in their text, so once
+// a chunk was read, the next one that has the same bytes around its text is known without parsing,
+// exactly. Owned by one thread.
 
 #include <array>
 #include <cstdint>
@@ -30,7 +31,7 @@ enum class EventShape : std::uint8_t {
   kWhole   // a non-streamed reply: choices[0].message (chat) or choices[0].text
 };
 
-// Views live until the next read_event on the same thread.
+// Views live as long as the document, and until the next reading on the same thread.
 struct EventFacts {
   bool valid = false;  // a JSON object whose known members have their known types
   bool has_choice = false;
@@ -50,6 +51,7 @@ struct EventFacts {
 };
 
 EventFacts read_event(std::string_view json, base::ApiType api, EventShape shape);
+EventFacts read_event_fully(std::string_view json, base::ApiType api, EventShape shape);
 
 // A chunk's bytes before and after its text. Empty until learnt.
 class EventTemplate {

@@ -96,8 +96,6 @@ class Transport {
   // room() > 0; the sample is a row of the body set. The request goes out within this call when a
   // connection is kept, else as soon as one stands. Results never come from within this call.
   virtual void start(const Query& query) = 0;
-  // The poller's wait has returned: what its events say was so at this instant.
-  virtual void begin_turn(base::Instant woke_at) { static_cast<void>(woke_at); }
   // A descriptor of the poller that is not the worker's own.
   virtual void on_socket(const sys::Ready& ready) = 0;
   // Timers, deadlines and results not yet delivered. Call when next_wake() has come.

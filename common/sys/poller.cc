@@ -9,8 +9,7 @@
 namespace tutti::sys {
 namespace {
 
-static_assert(kReadable == EPOLLIN && kWritable == EPOLLOUT && kBroken == (EPOLLERR | EPOLLHUP) &&
-              kHalfClosed == EPOLLRDHUP);
+static_assert(kReadable == EPOLLIN && kWritable == EPOLLOUT && kBroken == (EPOLLERR | EPOLLHUP));
 
 bool control(int epoll_fd, int operation, int fd, std::uint32_t events) {
   epoll_event event{};

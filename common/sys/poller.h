@@ -12,10 +12,9 @@
 
 namespace tutti::sys {
 
-inline constexpr std::uint32_t kReadable = 0x1;       // EPOLLIN
-inline constexpr std::uint32_t kWritable = 0x4;       // EPOLLOUT
-inline constexpr std::uint32_t kBroken = 0x18;        // EPOLLERR | EPOLLHUP, always reported
-inline constexpr std::uint32_t kHalfClosed = 0x2000;  // EPOLLRDHUP: no more will come after this
+inline constexpr std::uint32_t kReadable = 0x1;  // EPOLLIN
+inline constexpr std::uint32_t kWritable = 0x4;  // EPOLLOUT
+inline constexpr std::uint32_t kBroken = 0x18;   // EPOLLERR | EPOLLHUP, always reported
 
 struct Ready {
   int fd = -1;
@@ -26,7 +25,7 @@ class Poller {
  public:
   explicit Poller(std::size_t events_per_wait);
 
-  // `events`: kReadable, kWritable, kHalfClosed. False with errno set (EMFILE-like limits, bad fd).
+  // `events`: kReadable, kWritable. False with errno set (EMFILE-like limits, bad fd).
   bool add(int fd, std::uint32_t events);
   bool change(int fd, std::uint32_t events);
   void remove(int fd);

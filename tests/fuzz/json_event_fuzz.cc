@@ -1,6 +1,7 @@
-// Two promises. One: a chunk that the template road answers is answered as the full reading does
-// (the input is two chunks around a 0xFF byte; the first is learnt, the second looked up). Two: a
-// reply fed in one piece or byte by byte says the same, and its text is valid UTF-8.
+// Three promises. One: a chunk that the template road answers is answered as the full reading does
+// (the input is two chunks around a 0xFF byte; the first is learnt, the second looked up). Two: so
+// is every document that the one-pass road answers. Three: a reply fed in one piece or byte by byte
+// says the same, and its text is valid UTF-8.
 
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "agent/target/reply.h"
+#include "agent/target/usual_event.h"
 #include "common/text/utf8.h"
 
 namespace {
@@ -23,18 +25,35 @@ void require(bool good) {
 
 void check_template(std::string_view first, std::string_view second, base::ApiType api) {
   target::EventTemplate known;
-  known.learn(first, target::read_event(first, api, target::EventShape::kChunk), api);
+  known.learn(first, target::read_event_fully(first, api, target::EventShape::kChunk), api);
   target::TextKind kind{};
   std::string_view text;
   if (!known.match(second, kind, text)) {
     return;
   }
   const std::string fast(text);
-  const target::EventFacts facts = target::read_event(second, api, target::EventShape::kChunk);
+  const target::EventFacts facts =
+      target::read_event_fully(second, api, target::EventShape::kChunk);
   const bool is_content = kind == target::TextKind::kContent;
   require(facts.valid && !facts.is_error && facts.tool_calls == nullptr && !facts.has_usage);
   require((is_content ? facts.content : facts.reasoning) == fast);
   require((is_content ? facts.reasoning : facts.content).empty() && facts.finish_reason.empty());
+}
+
+void check_usual(std::string_view json, base::ApiType api, target::EventShape shape) {
+  target::EventFacts usual;
+  if (!target::read_usual_event(json, api, shape, usual)) {
+    return;
+  }
+  const target::EventFacts full = target::read_event_fully(json, api, shape);
+  require(full.valid && full.has_choice && !full.is_error && full.error_message.empty());
+  require(full.tool_calls == nullptr && full.tool_calls_json.empty() && full.error_code == 0);
+  require(usual.content == full.content && usual.reasoning == full.reasoning);
+  require(usual.finish_reason == full.finish_reason);
+  require(usual.two_reasonings == full.two_reasonings && usual.has_usage == full.has_usage);
+  require(usual.prompt_tokens == full.prompt_tokens);
+  require(usual.completion_tokens == full.completion_tokens);
+  require(usual.reasoning_tokens == full.reasoning_tokens);
 }
 
 std::string said(std::string_view body, std::size_t piece, bool stream, base::ApiType api,
@@ -80,6 +99,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (cut != std::string_view::npos) {
     check_template(bytes.substr(0, cut), bytes.substr(cut + 1), api);
   }
+  check_usual(bytes, api, target::EventShape::kChunk);
+  check_usual(bytes, api, target::EventShape::kWhole);
   const bool stream = (data[0] & 2) != 0;
   const auto end = (data[0] & 4) != 0 ? target::EndKind::kReset : target::EndKind::kComplete;
   require(said(bytes, bytes.size() + 1, stream, api, end) == said(bytes, 1, stream, api, end));

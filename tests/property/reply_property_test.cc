@@ -107,7 +107,7 @@ TEST(ReplyProperty, TheTemplateSaysWhatTheFullReadingSays) {
       std::string_view text;
       const bool match = known.match(json, kind, text);
       const std::string fast_text(text);
-      const EventFacts facts = read_event(json, frame.api, EventShape::kChunk);
+      const EventFacts facts = read_event_fully(json, frame.api, EventShape::kChunk);
       if (match) {
         ++matched;
         escaped += json.find('\\') != std::string::npos ? 1U : 0U;

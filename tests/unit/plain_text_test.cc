@@ -26,5 +26,21 @@ TEST(PlainText, IsWhatAByteByByteLookSays) {
   EXPECT_TRUE(is_plain(""));
 }
 
+TEST(PlainText, EndsWhereAByteByByteLookSays) {
+  const auto plain = [](unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; };
+  for (std::size_t size = 1; size <= 40; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(size, 'a');
+        text[at] = static_cast<char>(byte);
+        const char* const end = text.data() + size;
+        ASSERT_EQ(plain_end(text.data(), end),
+                  plain(static_cast<unsigned char>(byte)) ? end : text.data() + at)
+            << size << ' ' << at << ' ' << byte;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tutti::target
