@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kGoneMax = 65'536;
 constexpr std::size_t kRefusalsLoggedMax = 32;
-// A flood must not keep a turn from ending: the others wait for their acknowledgements.
-constexpr std::size_t kFramesPerTurn = 4 * Peers::kPeersMax;
 constexpr base::Duration kSleepMax = base::Duration::millis(100);
 
 }  // namespace
@@ -151,14 +149,12 @@ void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
   std::string route;
   std::string bytes;
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    // The socket takes from all connections in turn: everybody's sign of life is among these.
-    for (std::size_t n = 0; n < kFramesPerTurn && listeners_[i].receive(route, bytes); ++n) {
+    while (listeners_[i].receive(route, bytes)) {
       take(std::move(bytes), i, route, 0, now, out);
     }
   }
   for (auto& [key, peer] : peers_) {
-    for (std::size_t n = 0;
-         n < kFramesPerTurn && peer.dialled != nullptr && peer.dialled->receive(bytes); ++n) {
+    while (peer.dialled != nullptr && peer.dialled->receive(bytes)) {
       take(std::move(bytes), 0, {}, key, now, out);
     }
   }
