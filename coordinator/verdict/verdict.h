@@ -40,8 +40,8 @@ struct AgentCount {
 // A frontend with failures that were not the run's own end, or from which nothing came at all.
 struct FrontendCount {
   std::string url;
-  std::uint64_t completed = 0;  // of the performance phase, failed ones included
-  std::uint64_t failed = 0;     // 0: nothing had ended before the run ended it
+  std::uint64_t completed = 0;     // of the performance phase, failed ones included
+  std::uint64_t failed = 0;        // 0: nothing had ended before the run ended it
   base::Duration first_failure{};  // since the run's start, as the others
   base::Duration last_failure{};
   std::optional<base::Duration> last_success;  // nothing: it never succeeded
