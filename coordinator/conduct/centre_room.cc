@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "coordinator/conduct/capacity.h"
 
@@ -14,6 +15,22 @@ std::string size_text(std::uint64_t bytes) {
   const auto value = static_cast<double>(bytes);
   return value >= kGiB ? fmt::format("{:.1f} GiB", value / kGiB)
                        : fmt::format("{:.1f} MiB", value / (1024.0 * 1024));
+}
+
+constexpr std::uint64_t kRecordsMax = std::uint64_t{1} << 32;       // the ledger takes no more
+constexpr std::uint64_t kPromptBytesMax = std::uint64_t{16} << 20;  // keeps the sums within 64 bits
+
+// A cap in time bounds them too: by the rate, or by what a coordinator can take in at all.
+std::uint64_t records_max_of(const plan::PhaseSpec& spec, base::Duration cap) {
+  const std::uint64_t total = std::min<std::uint64_t>(spec.total, kRecordsMax);
+  if (cap.ns <= 0) {
+    return total;
+  }
+  const double rate = spec.pacing == base::Pacing::kTimed
+                          ? std::min(spec.target_qps * 1.1, kRecordsPerSecondMax)
+                          : kRecordsPerSecondMax;
+  const double most = std::ceil(rate * cap.to_seconds());
+  return most < static_cast<double>(total) ? static_cast<std::uint64_t>(most) : total;
 }
 
 // Commands in agents' hands at once. A timed phase has a few seconds' worth of them: next to
@@ -54,7 +71,7 @@ CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
   bool capped = false;
   std::uint64_t slots = 0;
   for (const RunPhase& phase : plan.phases) {
-    room.records_max += phase.schedule.total;
+    room.records_max += records_max_of(phase.schedule, phase.issue_cap);
     capped = capped || phase.issue_cap.ns > 0;
     slots = std::max(slots, slots_of(plan, phase));
   }
@@ -69,7 +86,7 @@ CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
         "issue fewer queries (runtime.n_samples_to_issue, runtime.max_issue_duration_ms), free "
         "memory, or raise its limit");
   const std::uint64_t prompt =
-      plan.bodies.rows == 0 ? 0 : plan.bodies.bytes / std::uint64_t{plan.bodies.rows};
+      plan.bodies.rows == 0 ? 0 : std::min(kPromptBytesMax, plan.bodies.bytes / plan.bodies.rows);
   room.disk_bytes = room.records_max * (kRecordDiskBytes + prompt);
   judge(room, capped, room.disk_bytes, host.disk_bytes,
         fmt::format("the run folder takes disk for {} records × ({} bytes + {} of prompt) = {} and "

@@ -38,6 +38,9 @@ inline constexpr std::uint64_t kCentreFixedBytes = std::uint64_t{64} << 20;
 // its line of sample_idx_map.json.
 inline constexpr std::uint64_t kRecordDiskBytes = 640;
 
+// What one coordinator takes in at most, whatever its agents could send (docs/benchmarks.md).
+inline constexpr double kRecordsPerSecondMax = 1e6;
+
 // A phase that is capped in time may end long before its last query, so that what does not fit is a
 // warning then.
 CentreRoom centre_room(const RunPlan& plan, const CentreHost& host);

@@ -54,9 +54,21 @@ TEST(CentreRoom, RefusesWhatDoesNotFitByNameWithTheRemedy) {
 
 TEST(CentreRoom, OnlyWarnsWhereAPhaseMayEndEarlier) {
   const CentreRoom room =
-      centre_room(plan_of(100'000'000, base::Duration::seconds(60)), {16 * kGiB, 0});
+      centre_room(plan_of(100'000'000, base::Duration::seconds(600)), {16 * kGiB, 0});
   EXPECT_THAT(room.problems, IsEmpty());
   EXPECT_THAT(room.warnings, ElementsAre(HasSubstr("capped in time")));
+}
+
+// `tutti calibrate` plans without an end and lets the cap end it.
+TEST(CentreRoom, CountsNoMoreThanACapLetsThrough) {
+  const auto cap = base::Duration::seconds(5);
+  RunPlan plan = plan_of(UINT32_MAX - 1, cap);
+  EXPECT_EQ(centre_room(plan, {}).records_max, 5'000'000U);
+  plan.phases[0].schedule.pacing = base::Pacing::kTimed;
+  plan.phases[0].schedule.target_qps = 1'000;
+  EXPECT_EQ(centre_room(plan, {}).records_max, 5'500U);
+  plan.phases[0].schedule.total = 40;
+  EXPECT_EQ(centre_room(plan, {}).records_max, 40U);
 }
 
 TEST(CentreRoom, SaysNothingOfWhatIsNotKnown) {
