@@ -33,6 +33,7 @@ void RunMachine::step(const Event& event, Instant now, std::vector<Command>& out
   }
   now_ = now;
   out_ = &out;
+  ticking_ = std::holds_alternative<Tick>(event);
   if (!began_at_.is_set()) {
     began_at_ = now;
     deadline_ = now + plan_.timeouts.gather;

@@ -158,6 +158,8 @@ class RunMachine {
   std::uint64_t illegal_ = 0;
 
   base::Instant now_{};  // of this step
+  // This step is a Tick, so all that had come in was taken: only then is it anybody's silence.
+  bool ticking_ = false;
   std::vector<Command>* out_ = nullptr;
   base::Instant began_at_{};
   base::Instant deadline_ = base::kFarFuture;  // of gathering, preparing, clocks, merging

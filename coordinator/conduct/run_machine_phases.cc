@@ -129,7 +129,9 @@ void RunMachine::run_phase() {
   if (state_ == RunState::kArmed && now_ >= phase_->start_at()) {
     state_ = RunState::kRunning;
   }
-  check_answers();
+  if (ticking_) {
+    check_answers();
+  }
   judge_phase();
   phase_->advance(now_, *out_);
   if (!phase_->issuing() && state_ != RunState::kDraining) {
@@ -203,7 +205,7 @@ plan::PhaseCounters RunMachine::counters() const {
 
 void RunMachine::judge_phase() {
   if (aborting_) {
-    if (now_ >= abort_deadline_) {
+    if (ticking_ && now_ >= abort_deadline_) {
       for (const Seat& seat : phase_->seats()) {
         if (!seat.lost && (!seat.drained || seat.outstanding > 0)) {
           lose_agent(seat.agent, fmt::format("its queries did not end within {:.0f} s of the abort",

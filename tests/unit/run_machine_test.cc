@@ -675,6 +675,25 @@ TEST(RunMachine, AnAgentThatDoesNotAnswerARecallIsLost) {
   EXPECT_THAT(theatre.machine.outcome().reasons.at(1), HasSubstr("no answer to a recall"));
 }
 
+// After a standstill of this coordinator its answers wait in the socket: they come before the Tick.
+TEST(RunMachine, AnAnswerThatWaitedForUsIsNotLate) {
+  Theatre theatre(plan_of(2, 1000));
+  theatre.set_out({"a", "b"});
+  theatre.step(StopAsked{StopKind::kInterrupt, "SIGINT"});
+  const RunPlan plan = theatre.machine.plan();
+  const auto* asked_a = theatre.last<wire::Recall>(1);
+  const auto* asked_b = theatre.last<wire::Recall>(2);
+  ASSERT_TRUE(asked_a != nullptr && asked_b != nullptr);
+  theatre.now = theatre.now + plan.lost_after + plan.timeouts.answer + Duration::seconds(1);
+  const wire::Recalled a{0, asked_a->number, {}};
+  const wire::Recalled b{0, asked_b->number, {}};
+  theatre.from(1, a);
+  theatre.from(2, b);
+  theatre.step(Tick{});
+  EXPECT_TRUE(theatre.closed.empty());
+  EXPECT_EQ(theatre.machine.outcome().reasons.size(), 1U) << "the interrupt";
+}
+
 TEST(RunMachine, LostRecordsMakeTheRunInvalid) {
   Theatre theatre(plan_of(1));
   theatre.set_out({"a"});
