@@ -7,8 +7,8 @@
 //
 // rate   the agent's completions per second: the best of the last kWindows windows, so that a
 //        short lull or the wait for the first wave of a phase does not drain the queue;
-// delay  the time from a completion to the arrival of its replacement: round trip + the agent's
-//        batching delay + our own (the caller's sum).
+// delay  the time from a completion to the arrival of its replacement: round trip and its spread +
+//        the agent's batching delay + our own (the caller's sum).
 // The factor 2 covers completions that come in clumps. Where queries are shorter than the delay,
 // depth exceeds the slots, as it must: rate · delay queries end before the first replacement comes.
 // Until something was measured: as many as the slots, at most kUnmeasuredMax.

@@ -352,8 +352,7 @@ void RunMachine::take(AgentKey agent, const wire::ClockPong& message) {
     return;
   }
   if (phase_ != nullptr) {
-    const auto& clock = roster_.find(agent)->clock;
-    phase_->set_delay(agent, clock.rtt_recent() + kBatchDelay + kOwnDelay);
+    phase_->set_delay(agent, replacement_delay(roster_.find(agent)->clock));
   }
   if (state_ == RunState::kPreparing && clocks_awaited_) {
     prepare();

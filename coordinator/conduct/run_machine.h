@@ -43,9 +43,14 @@ const char* name_of(RunState state);
 class RunMachine {
  public:
   // An agent batches its records for up to this long (agent/session), and the coordinator's own
-  // turn takes a while; with the round trip they make the delay that prefetch must cover.
+  // turn takes a while; with the round trip they make the delay that prefetch must cover. A round
+  // trip takes its mean and four times its spread, as TCP reckons (RFC 6298): a network or a host
+  // that stammers is seen by the pings, and a slot must not stand empty for it.
   static constexpr base::Duration kBatchDelay = base::Duration::millis(20);
   static constexpr base::Duration kOwnDelay = base::Duration::millis(5);
+  static base::Duration replacement_delay(const roster::ClockEstimate& clock) {
+    return clock.rtt_recent() + clock.rtt_spread() * 4 + kBatchDelay + kOwnDelay;
+  }
   static constexpr base::Duration kTickInPhase = base::Duration::millis(20);
   static constexpr base::Duration kTickOutside = base::Duration::millis(50);
   static constexpr base::Duration kSumEvery = base::Duration::millis(2);

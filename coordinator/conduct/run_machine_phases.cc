@@ -74,7 +74,7 @@ void RunMachine::begin_phase(std::uint32_t index) {
     seat.agent = agent->key;
     seat.name = agent->name();
     seat.slots = peer.share.slots[index];
-    seat.delay = agent->clock.rtt_recent() + kBatchDelay + kOwnDelay;
+    seat.delay = replacement_delay(agent->clock);
     seat.batch_stored = peer.batch_stored;
     peer.armed = false;
     peer.lost_before_phase = agent->progress.health.records_lost;

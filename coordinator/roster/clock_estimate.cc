@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "common/base/check.h"
 
@@ -57,6 +58,10 @@ bool ClockEstimate::add(const ClockExchange& exchange) {
   const auto place = static_cast<std::size_t>(later - points_.begin());
   points_.insert(later, point);
   rtt_min_ = exchanges_ == 0 ? rtt : std::min(rtt_min_, rtt);
+  if (exchanges_ > 0) {
+    const std::int64_t off = std::llabs((rtt - rtt_recent_).ns);
+    rtt_spread_ = rtt_spread_ + Duration{(off - rtt_spread_.ns) / 4};
+  }
   rtt_recent_ = exchanges_ == 0 ? rtt : rtt_recent_ + Duration{(rtt.ns - rtt_recent_.ns) / 8};
   ++exchanges_;
   bool agree = settle(place);

@@ -52,6 +52,8 @@ class ClockEstimate {
   base::Duration rtt_min() const { return rtt_min_; }
   // Smoothed over about eight exchanges: what a question costs these days.
   base::Duration rtt_recent() const { return rtt_recent_; }
+  // Mean distance of a round trip from that, smoothed over about four.
+  base::Duration rtt_spread() const { return rtt_spread_; }
   // Mean over the time seen: relative rate of the agent's clock minus one, and how far it may be
   // off; 0 ± rate_max() until two exchanges say more.
   double drift() const;
@@ -80,6 +82,7 @@ class ClockEstimate {
   std::size_t exchanges_ = 0;
   base::Duration rtt_min_{};
   base::Duration rtt_recent_{};
+  base::Duration rtt_spread_{};
   double rate_max_ = kDriftMax;
 };
 

@@ -35,8 +35,7 @@ build_netns_programs() {
 netns_mock() {
   local label=$1 port=$2
   shift 2
-  on mock "$build/bin/tutti-mock" --host 10.79.0.1 --port "$port" "$@" </dev/null >"$scratch/mock.$label" 2>&1 &
-  netns_pids+=($!)
+  start_on mock "$scratch/mock.$label" "$build/bin/tutti-mock" --host 10.79.0.1 --port "$port" "$@"
   netns_wait 20 "mock $label" grep -qs listening "$scratch/mock.$label" || die "no mock"
 }
 
@@ -46,11 +45,10 @@ netns_agent() {
   local host=$1 address=$2
   shift 2
   # shellcheck disable=SC2016
-  on "$host" bash -c '"$@" >&2; times' agent "$build/bin/tutti-agent" --connect "tcp://$address:7777" --insecure \
-    --name "$host" --spool-dir "$scratch/spool.$host" --cache-dir "$scratch/cache.$host" "$@" \
-    </dev/null >"$scratch/cpu.$host" 2>"$scratch/agent.$host" &
-  agents+=($!)
-  netns_pids+=($!)
+  start_on "$host" "$scratch/cpu.$host" bash -c \
+    '"$@" >"$0" 2>&1 & pid=$!; trap "kill $pid" TERM; wait $pid; times' "$scratch/agent.$host" "$build/bin/tutti-agent" --connect "tcp://$address:7777" --insecure \
+    --name "$host" --spool-dir "$scratch/spool.$host" --cache-dir "$scratch/cache.$host" "$@"
+  agents+=("$netns_started")
 }
 
 # netns_conduct FOLDER, config on stdin: the run from `centre`; waits until all agents have left.

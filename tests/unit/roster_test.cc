@@ -161,6 +161,23 @@ TEST(ClockEstimate, StampsThatContradictOneAnotherAtOneInstantGiveEverythingBetw
   EXPECT_GE(offset.value.ns + offset.error.ns, 9000);
 }
 
+TEST(ClockEstimate, KnowsHowMuchRoundTripsDiffer) {
+  ClockEstimate even;
+  ClockEstimate uneven;
+  for (int i = 1; i <= 200; ++i) {
+    const Instant at{i * 1'000'000'000LL};
+    const auto ping = [at](Duration rtt) {
+      return ClockExchange{at, at + Duration{rtt.ns / 2}, at + Duration{rtt.ns / 2}, at + rtt};
+    };
+    even.add(ping(Duration::millis(10)));
+    uneven.add(ping(Duration::millis(i % 2 == 0 ? 4 : 16)));
+  }
+  EXPECT_EQ(even.rtt_spread(), Duration{});
+  EXPECT_NEAR(even.rtt_recent().to_seconds(), 0.010, 1e-9);
+  EXPECT_NEAR(uneven.rtt_recent().to_seconds(), 0.010, 0.001);
+  EXPECT_NEAR(uneven.rtt_spread().to_seconds(), 0.006, 0.001);
+}
+
 TEST(ClockEstimate, TakesNoImpossibleStamps) {
   ClockEstimate estimate;
   EXPECT_FALSE(estimate.add({Instant{100}, Instant{1}, Instant{2}, Instant{90}}));

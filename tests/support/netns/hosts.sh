@@ -4,6 +4,8 @@
 #   netns_cannot            prints why it cannot work here, or nothing
 #   host_up NAME            a host: network namespace of its own, loopback up
 #   on NAME CMD…            runs a command there
+#   start_on NAME OUT CMD…  the same in the background, output to the file OUT; `netns_started` is its pid, and
+#                           netns_down ends it
 #   switch_up HOST HOST…    cables without delay between HOST (10.79.0.1) and the others (10.79.0.2, …), in order
 #   line_up CENTRE HOST N THERE JITTER BACK JITTER
 #                           a delayed cable, µs: CENTRE is 10.78.N.1, HOST is 10.78.N.2
@@ -14,6 +16,7 @@
 
 netns_life=${netns_life:-900}
 netns_delay_by=
+netns_started=
 netns_pids=()
 declare -A netns_host=()
 
@@ -52,6 +55,15 @@ on() { # NAME CMD…
   local pid=${netns_host[$1]}
   shift
   nsenter --target "$pid" --net --uts -- "$@"
+}
+
+# Not `on … &`: that pid would be a shell's, and ending it would leave the command behind.
+start_on() { # NAME OUT CMD…
+  local pid=${netns_host[$1]} out=$2
+  shift 2
+  nsenter --target "$pid" --net --uts -- "$@" </dev/null >"$out" 2>&1 &
+  netns_started=$!
+  netns_pids+=("$netns_started")
 }
 
 netns_wait() { # SECONDS WHAT CONDITION…
