@@ -122,12 +122,14 @@ void Worker::wait_for_events() {
   const base::Instant woke_at = clock_.mono();
   turn_began_at_ = woke_at > wake_by + kWakeSlack ? std::max(wake_by, now) : woke_at;
   std::size_t until_look = 0;
+  bool fresh = true;  // the first look needs no clock
   for (const auto& event : events) {
     if (until_look-- == 0) {
       until_look = kEventsPerLook - 1;
-      if (next_due() <= clock_.mono()) {
+      if (next_due() <= (fresh ? woke_at : clock_.mono())) {
         fire();
       }
+      fresh = false;
     }
     if (event.fd == bell_.fd()) {
       bell_.quiet();

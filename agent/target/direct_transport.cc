@@ -40,25 +40,31 @@ sys::Fd stamp_switch() {
   return fd;
 }
 
-// What the kernel says beside the bytes of one read.
-struct Aside {
-  std::int64_t stamp_wall_ns = 0;  // receive stamp of the newest bytes; 0: none
-  int more = -1;                   // bytes left, or an end; 0: neither; -1: not said
-};
-
-Aside aside_of(msghdr& message) {
-  Aside aside;
+// What the kernel said beside the bytes of one read. False: nothing of this kind.
+template <class Value>
+bool said_beside(msghdr& message, int level, int type, Value& value) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
-      timespec at{};
-      std::memcpy(&at, CMSG_DATA(part), sizeof at);
-      aside.stamp_wall_ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-    } else if (part->cmsg_level == SOL_TCP && part->cmsg_type == TCP_CM_INQ) {
-      std::memcpy(&aside.more, CMSG_DATA(part), sizeof aside.more);
+    if (part->cmsg_level == level && part->cmsg_type == type) {
+      std::memcpy(&value, CMSG_DATA(part), sizeof value);
+      return true;
     }
   }
-  return aside;
+  return false;
+}
+
+// The receive stamp of the newest bytes read, or 0.
+std::int64_t stamp_of(msghdr& message) {
+  timespec at{};
+  return said_beside(message, SOL_SOCKET, SCM_TIMESTAMPNS, at)
+             ? std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec
+             : 0;
+}
+
+// The read left neither bytes nor an end.
+bool is_quiet(msghdr& message) {
+  int more = 0;
+  return said_beside(message, SOL_TCP, TCP_CM_INQ, more) && more == 0;
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
@@ -255,15 +261,14 @@ void DirectTransport::read(Connection& connection) {
 // Bytes of the reply that the last receive() brought. False: the call has ended.
 bool DirectTransport::hand_over(DirectCall& call, std::string_view bytes, bool may_keep) {
   const base::Instant read_at = clock_.mono();
-  const Aside aside = aside_of(message_);
-  call.connection->quiet_at = aside.more == 0 ? read_at : base::Instant{};
-  const base::Instant at = arrival(aside.stamp_wall_ns, read_at, call);
+  const base::Instant at = arrival(stamp_of(message_), read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
   switch (call.read(bytes, at, surplus)) {
     case DirectCall::Reading::kMore:
       return true;
     case DirectCall::Reading::kWhole:
+      call.connection->quiet_at = is_quiet(message_) ? read_at : base::Instant{};
       end(call, at, EndKind::kComplete, {},
           may_keep && call.keeps_alive() && call.whole_sent() && !surplus);
       break;
@@ -316,8 +321,9 @@ base::Instant DirectTransport::arrival(std::int64_t stamp_wall_ns, base::Instant
                                        const DirectCall& call) {
   base::Instant at{};
   if (stamp_wall_ns != 0) {
-    if (!stamps_.agrees(read_at, clock_.wall_unix_ns())) {
-      learn_offset(stamps_, clock_);
+    const std::int64_t wall_ns = clock_.wall_unix_ns();
+    if (!stamps_.agrees(read_at, wall_ns)) {
+      learn_offset(stamps_, read_at, wall_ns, clock_);
     }
     at = stamps_.map(stamp_wall_ns, read_at);
   }

@@ -174,7 +174,7 @@ void Reply::on_event(const text::SseEvent& event) {
   if (broken_) {
     return;
   }
-  if (same_word(event.type, "error") && !done_) {
+  if (!event.type.empty() && same_word(event.type, "error") && !done_) {
     on_error_event(event);
     return;
   }

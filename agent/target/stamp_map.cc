@@ -4,9 +4,10 @@
 
 namespace tutti::target {
 
-bool StampMap::agrees(base::Instant mono, std::int64_t wall_ns) const {
-  const std::int64_t moved = wall_ns - mono.ns - offset_ns_;
-  return known_ && moved <= kAgrees.ns && moved >= -kAgrees.ns;
+bool StampMap::agrees(base::Instant before, std::int64_t wall_ns, base::Instant after) const {
+  const std::int64_t moved = wall_ns - before.ns - offset_ns_;
+  const base::Duration wide = after - before;
+  return known_ && moved <= kAgrees.ns + wide.ns && moved >= -kAgrees.ns && wide <= kHeldUp;
 }
 
 void StampMap::learn(base::Instant before, std::int64_t wall_ns, base::Instant after) {
@@ -28,12 +29,16 @@ base::Instant StampMap::map(std::int64_t stamp_ns, base::Instant read_at) const 
   return usable ? at : base::Instant{};
 }
 
-void learn_offset(StampMap& map, const base::Clock& clock) {
+void learn_offset(StampMap& map, base::Instant read_at, std::int64_t read_wall_ns,
+                  const base::Clock& clock) {
   constexpr int kReadings = 4;
+  base::Instant before = clock.mono();
+  if (map.agrees(read_at, read_wall_ns, before)) {
+    return;
+  }
   base::Instant best_before{};
   base::Instant best_after = base::kFarFuture;
   std::int64_t best_wall_ns = 0;
-  base::Instant before = clock.mono();
   for (int i = 0; i < kReadings; ++i) {
     const std::int64_t wall_ns = clock.wall_unix_ns();
     const base::Instant after = clock.mono();

@@ -88,6 +88,9 @@ class SseParser {
     if (known >= at && known != nullptr) {
       return known;
     }
+    if (*at == c) {
+      return at;  // the blank line that ends an event
+    }
     const void* hit = std::memchr(at, c, static_cast<std::size_t>(end - at));
     return hit == nullptr ? end : static_cast<const char*>(hit);
   }

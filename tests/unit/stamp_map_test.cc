@@ -46,6 +46,17 @@ TEST(StampMap, SlewIsFollowedAndIsNoStep) {
   EXPECT_EQ(map.map(wall_at(at_us(19'990), slewed), at_us(20'000)), at_us(19'990));
 }
 
+TEST(StampMap, AReaderThatWasHeldUpForALittleKnowsItsOffset) {
+  StampMap map;
+  learn(map, at_us(1000));
+  const std::int64_t wall = wall_at(at_us(2010));
+  EXPECT_FALSE(map.agrees(at_us(2000), wall));
+  EXPECT_TRUE(map.agrees(at_us(2000), wall, at_us(2011)));
+  EXPECT_FALSE(map.agrees(at_us(2000), wall, at_us(2005)));  // clocks moved apart
+  EXPECT_FALSE(map.agrees(at_us(2000), wall_at(at_us(1990)), at_us(2011)));
+  EXPECT_FALSE(map.agrees(at_us(2000), wall, at_us(2021)));  // too wide to tell
+}
+
 // Every stamp made before or after a step, read any time later: right to the nanosecond, or unset.
 TEST(StampMap, AStepNeverBendsAStamp) {
   for (const std::int64_t step_us : {-3'600'000'000LL, -500'000LL, -20'000LL, -1'001LL, 1'001LL,
@@ -106,7 +117,7 @@ class TornClock final : public base::Clock {
 TEST(StampMap, TheClosestOfAFewReadingsIsTaken) {
   const TornClock clock;
   StampMap map;
-  learn_offset(map, clock);
+  learn_offset(map, Instant{1'000'000}, clock.wall_unix_ns(), clock);
   const Instant now{10'000'000};
   EXPECT_EQ(map.map(kWall + now.ns - 500, now), Instant{now.ns - 500});
 }
