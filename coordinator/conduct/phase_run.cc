@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "common/base/check.h"
@@ -15,8 +14,6 @@ using base::Duration;
 using base::Instant;
 using base::IssueCommand;
 using base::Seq;
-
-constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
 
 std::uint64_t queued(const Seat& seat) {
   return seat.load() > seat.slots ? seat.load() - seat.slots : 0;
@@ -166,14 +163,9 @@ void PhaseRun::take_back_unstarted(std::size_t i, std::uint64_t started) {
   if (started != seat.leased - seat.outstanding) {
     return;
   }
-  for (auto it = out_.begin(); it != out_.end();) {
-    if (it->second.seat != i) {
-      ++it;
-      continue;
-    }
-    returned_.emplace(it->first, it->second.command);
-    it = out_.erase(it);
-  }
+  out_.erase_if([&](const HeldCommands::Held& held) {
+    return held.seat == i && returned_.emplace(held.command.seq, held.command).second;
+  });
   seat.leased -= seat.outstanding;
   seat.outstanding = 0;
 }
@@ -228,117 +220,6 @@ IssueCommand PhaseRun::take() {
   end_ = command.seq + 1;
   last_due_ = std::max(last_due_, command.due_offset);
   return command;
-}
-
-std::uint64_t PhaseRun::room(const Seat& seat, std::uint64_t depth) const {
-  if (seat.lost || seat.leaving || seat.slots == 0 || seat.recall_out != 0) {
-    return 0;
-  }
-  const std::uint64_t most = timed() ? kTimedQueueMax : seat.slots + depth;
-  return most - std::min(most, seat.load());
-}
-
-std::uint64_t PhaseRun::prefetch_depth(std::size_t seat, Instant now) const {
-  return one_for_one_ ? 0 : prefetch_[seat].depth(seats_[seat].delay, now);
-}
-
-void PhaseRun::touch(std::size_t i) {
-  if (!is_open_[i]) {
-    is_open_[i] = true;
-    open_.push_back(i);
-  }
-}
-
-void PhaseRun::lease_more(Instant now, std::vector<Command>& out) {
-  if (peek(now) == nullptr) {
-    return;
-  }
-  if (dealer_) {
-    lease_dealt(now, out);
-  } else {
-    lease_to_least_taken(now, out);
-  }
-  std::sort(lessees_.begin(), lessees_.end());
-  for (const std::size_t i : lessees_) {
-    send_lease(i, out);
-  }
-  lessees_.clear();
-}
-
-// Takes the next command from the supply.
-void PhaseRun::give(std::size_t i, std::vector<Command>& out) {
-  const IssueCommand taken = take();
-  out_.add(taken, static_cast<std::uint32_t>(i));
-  ++seats_[i].outstanding;
-  ++seats_[i].leased;
-  ++leased_at_once_;
-  auto& commands = leases_[i].commands;
-  if (commands.empty()) {
-    lessees_.push_back(i);
-  }
-  commands.push_back(taken);
-  if (commands.size() == kLeaseMax) {
-    send_lease(i, out);
-    lessees_.erase(std::find(lessees_.begin(), lessees_.end(), i));
-  }
-}
-
-void PhaseRun::send_lease(std::size_t i, std::vector<Command>& out) {
-  leases_[i].phase = phase_;
-  out.emplace_back(Send{seats_[i].agent, std::exchange(leases_[i], {})});
-}
-
-// Timed: the agent the dealer names; when that one has no room, the least taken.
-void PhaseRun::lease_dealt(Instant now, std::vector<Command>& out) {
-  while (const IssueCommand* command = has_more_to_lease() ? nullptr : peek(now)) {
-    std::size_t i = dealer_->agent_of(command->seq);
-    if (room(seats_[i], 0) == 0) {
-      i = least_taken();
-    }
-    if (i == kNobody) {
-      return;
-    }
-    give(i, out);
-  }
-}
-
-std::size_t PhaseRun::least_taken() const {
-  std::size_t best = kNobody;
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    if (room(seats_[i], 0) > 0 && (best == kNobody || less_taken(i, best))) {
-      best = i;
-    }
-  }
-  return best;
-}
-
-bool PhaseRun::less_taken(std::size_t a, std::size_t b) const {
-  const std::uint64_t left = seats_[a].load() * seats_[b].slots;
-  const std::uint64_t right = seats_[b].load() * seats_[a].slots;
-  return left != right ? left < right : a < b;
-}
-
-// Not timed: the one whose slots are least taken, so that the oldest commands are spread over all
-// agents at all times and a stop leaves few holes. open_ is made a heap of those with room.
-void PhaseRun::lease_to_least_taken(Instant now, std::vector<Command>& out) {
-  const auto later = [this](std::size_t a, std::size_t b) { return less_taken(b, a); };
-  std::erase_if(open_, [&](std::size_t i) {
-    rooms_[i] = room(seats_[i], prefetch_depth(i, now));
-    is_open_[i] = rooms_[i] > 0;
-    return rooms_[i] == 0;
-  });
-  std::make_heap(open_.begin(), open_.end(), later);
-  while (!open_.empty() && !has_more_to_lease() && peek(now) != nullptr) {
-    std::pop_heap(open_.begin(), open_.end(), later);
-    const std::size_t i = open_.back();
-    give(i, out);
-    if (--rooms_[i] == 0) {
-      is_open_[i] = false;
-      open_.pop_back();
-    } else {
-      std::push_heap(open_.begin(), open_.end(), later);
-    }
-  }
 }
 
 bool PhaseRun::supply_empty() const {

@@ -109,6 +109,8 @@ class PhaseRun {
   PhaseTotals totals() const;
 
  private:
+  static constexpr std::size_t kNobody = SIZE_MAX;  // no such seat
+
   std::size_t seat_of(AgentKey agent) const;  // kNobody when unknown
   const base::IssueCommand* peek(base::Instant now);
   base::IssueCommand take();
