@@ -443,6 +443,14 @@ void RunMachine::end_phase() {
                                            plan_.phases[ended.phase].name,
                                            ended.totals.missing.size()));
   }
+  const bool holes = std::any_of(ended.totals.missing.begin(), ended.totals.missing.end(),
+                                 [](const Missing& missing) { return missing.agent.empty(); });
+  if (holes && !stopping_) {  // given back when nobody took commands any more
+    outcome_.complete = false;
+    outcome_.exit = ExitCode::kExecution;
+    outcome_.reasons.push_back(
+        fmt::format("phase {}: not all queries were issued", plan_.phases[ended.phase].name));
+  }
   const plan::PhaseSpec& spec = phase_->spec();
   if (spec.kind != base::PhaseKind::kWarmup) {
     gaps_short_[spec.gap_seed] +=
