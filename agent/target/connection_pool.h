@@ -2,11 +2,11 @@
 
 // ConnectionPool: the sockets of a DirectTransport and their places in the epoll set: connecting,
 // in TLS's handshake, busy with a call, or idle per frontend, last used first. An idle one is
-// looked at before it is used again, unless it was read a moment ago; one that is known to have
-// spoken unasked or to be closed is never handed out (tickets and key updates of TLS are not
-// speech). Connections are pooled objects found by descriptor, so nothing is allocated once as many
-// stood before, but for what OpenSSL does. Every socket asks the kernel for receive stamps. Owned
-// by one worker thread.
+// looked at before it is used again, unless its last read a moment ago told that nothing follows;
+// one that is known to have spoken unasked or to be closed is never handed out (tickets and key
+// updates of TLS are not speech). Connections are pooled objects found by descriptor, so nothing is
+// allocated once as many stood before, but for what OpenSSL does. Every socket asks the kernel for
+// receive stamps and for what a read leaves. Owned by one worker thread.
 
 #include <cstddef>
 #include <cstdint>

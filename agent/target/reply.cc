@@ -76,17 +76,19 @@ void empty(std::string& buffer) {
 Reply::Reply(base::ApiType api) : api_(api) {}
 
 void Reply::start(bool want_stream, bool stamp_every_chunk) {
-  sse_.reset();
-  template_.reset();
-  tools_.reset();
+  if (body_kind_ == Body::kEvents) {  // nothing else touches these, and they are many cache lines
+    sse_.reset();
+    template_.reset();
+    tools_.reset();
+    gaps_.clear();
+  }
   empty(body_);
   message_.clear();
   for (std::string* text : {&output_.content_first, &output_.content_rest, &output_.reasoning_first,
                             &output_.reasoning_rest, &output_.tool_calls}) {
     empty(*text);
   }
-  chunk_at_.clear();
-  gaps_.clear();
+  chunk_at_.clear();  // came from a record
   finish_text_.clear();
   arriving_at_ = first_token_at_ = last_token_at_ = last_byte_at_ = base::Instant{};
   text_bytes_ = 0;

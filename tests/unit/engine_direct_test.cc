@@ -380,6 +380,44 @@ TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   EXPECT_LE(record.done_at, read_at.back() - Duration::millis(35));
 }
 
+// Bytes and FIN lie there together when the read comes. The next query follows at once, so that it
+// must be the read that tells: it goes out on a new connection, and nothing was sent twice.
+TEST(EngineDirect, AReadThatLeavesAnEndKeepsNoConnection) {
+  ScriptedServer server([](const ScriptedRequest&) {
+    return support::Script{support::send_bytes(support::json_reply(support::chat_json("a"))),
+                           support::close_now()};
+  });
+  EngineRig rig({server.url()});
+  const base::SystemClock clock;
+  sys::Poller poller(16);
+  Sink sink;
+  const auto gauges = std::make_unique<target::LiveGauges>();
+  target::TransportConfig config;
+  rig.config.target.way = base::Way::kDirect;
+  config.target = &rig.config.target;
+  config.bodies = rig.config.bodies;
+  config.frontends = *target::parse_frontends(rig.config.target);
+  const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
+  target::Query query;
+  for (std::size_t n = 1; n <= 3; ++n) {
+    query.issued_at = query.due_at = clock.mono();
+    transport->start(query);
+    const auto until = clock.mono() + Duration::seconds(10);
+    while (sink.records.size() < n && clock.mono() < until) {
+      const auto events = poller.wait(1000);
+      std::this_thread::sleep_for(30ms);  // until the end has come too
+      for (const auto& event : events) {
+        transport->on_socket(event);
+      }
+    }
+    ASSERT_EQ(sink.records.size(), n);
+    EXPECT_EQ(sink.records.back().outcome, wire::Outcome::kOk) << sink.records.back().error_message;
+    EXPECT_FALSE(sink.records.back().connection_reused);
+    EXPECT_FALSE(sink.records.back().resent);
+  }
+  EXPECT_EQ(server.connections(), 3U);
+}
+
 TEST(EngineDirect, ReadLagIsAGaugeAndEveryReadHadItsStamp) {
   ScriptedServer server(streams({"a", "b", "c"}, 1ms));
   EngineRig rig({server.url()});
