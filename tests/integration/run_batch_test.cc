@@ -135,6 +135,7 @@ TEST(RunBatch, Sigusr2CancelsWhatIsInFlight) {
 TEST(RunBatch, AnAgentWhoseCoordinatorDiesDoesNotWaitOutItsGrace) {
   Batch batch("batch-dies");
   ASSERT_TRUE(batch.tutti.says("phase performance", 60'000)) << batch.tutti.output();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // armed: no more 30 s of patience
   batch.agent.signal(SIGTERM);
   batch.tutti.signal(SIGKILL);
   batch.tutti.wait(10'000);

@@ -62,6 +62,11 @@ struct Stage {
                                                                      "20",
                                                                      "--num-samples",
                                                                      std::to_string(samples),
+                                                                     // Capped: begins although
+                                                                     // all of it would not fit.
+                                                                     "--runtime.max-issue-duration-"
+                                                                     "ms",
+                                                                     "60000",
                                                                      "--listen",
                                                                      address,
                                                                      "--expect-agents",
