@@ -45,35 +45,18 @@ struct Stage {
         folder(std::move(run_folder)),
         spool(std::move(spool_folder)) {
     const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
-    coordinator = std::make_unique<Program>(std::vector<std::string>{"tutti",
-                                                                     "benchmark",
-                                                                     "online",
-                                                                     "--model",
-                                                                     "m",
-                                                                     "--dataset",
-                                                                     write_prompts(base, 20),
-                                                                     "--report-dir",
-                                                                     folder,
-                                                                     "--endpoints",
-                                                                     mock.url(),
-                                                                     "--load-pattern",
-                                                                     "concurrency",
-                                                                     "--concurrency",
-                                                                     "20",
-                                                                     "--num-samples",
-                                                                     std::to_string(samples),
-                                                                     // Capped: begins although
-                                                                     // all of it would not fit.
-                                                                     "--runtime.max-issue-duration-"
-                                                                     "ms",
-                                                                     "60000",
-                                                                     "--listen",
-                                                                     address,
-                                                                     "--expect-agents",
-                                                                     "1",
-                                                                     "--distributed.lost-after-s",
-                                                                     "2"},
-                                            environment);
+    coordinator = std::make_unique<Program>(
+        std::vector<std::string>{"tutti", "benchmark", "online", "--model", "m", "--dataset",
+                                 write_prompts(base, 20), "--report-dir", folder, "--endpoints",
+                                 mock.url(), "--load-pattern", "concurrency", "--concurrency", "20",
+                                 "--num-samples", std::to_string(samples),
+                                 // Capped: begins although
+                                 // all of it would not fit.
+                                 "--runtime.max-issue-duration-"
+                                 "ms",
+                                 "60000", "--listen", address, "--expect-agents", "1",
+                                 "--distributed.lost-after-s", "2"},
+        environment);
     agent = std::make_unique<Program>(
         std::vector<std::string>{"tutti-agent", "--connect", address, "--name", "full",
                                  "--cache-dir", base + "/cache", "--spool-dir", spool});
