@@ -64,7 +64,7 @@ std::optional<MeasurementWindow> MeasurementWindow::open(const launch::Environme
 }
 
 void MeasurementWindow::write(const launch::Window& window) const {
-  if (auto status = report::write_atomically(window_path_, launch::window_json(window)); !status) {
+  if (auto status = report::replace_quickly(window_path_, launch::window_json(window)); !status) {
     base::log_warning("window", status.error().message);
   }
 }

@@ -75,7 +75,8 @@ conduct::RunPlan run_plan(const spec::Config& config, const conduct::RunInput& i
   plan.connections_max = static_cast<std::uint32_t>(input.connections_max.value_or(0));
   plan.connections_warm =
       input.connections_warm ? static_cast<std::int64_t>(*input.connections_warm) : -1;
-  plan.timeouts.gather = base::Duration::from_seconds(timeouts.service_ready_timeout_s);
+  plan.timeouts.gather = base::Duration::from_seconds(
+      distributed.gather_timeout_s.value_or(timeouts.service_ready_timeout_s));
   plan.timeouts.grace = base::Duration::from_seconds(timeouts.interrupted_teardown_grace_s);
   plan.timeouts.response_idle = seconds_or_none(timeouts.endpoint_response_idle_timeout_s);
   plan.timeouts.run = seconds_or_none(timeouts.run_timeout_s);
@@ -224,10 +225,7 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
   facts.phases = outcome.phases;
   facts.agents = outcome.agents;
-  facts.went_on =
-      settings.plan.on_agent_loss == conduct::AgentLoss::kContinue &&
-      std::any_of(facts.agents.begin(), facts.agents.end(),
-                  [](const report::AgentFacts& agent) { return agent.lost_at.is_set(); });
+  facts.went_on = outcome.outcome.went_on;
   facts.budget = outcome.budget;
   return facts;
 }

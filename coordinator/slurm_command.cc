@@ -46,7 +46,7 @@ using launch::LaunchOptions;
 void describe_common(CLI::App& app, LaunchOptions& to) {
   app.add_option("--port", to.port, "where the coordinator listens")->capture_default_str();
   app.add_option("--agent-workers", to.workers, "I/O threads of each agent");
-  app.add_option("--wait", to.wait_s, "seconds that agents look for the coordinator")
+  app.add_option("--wait", to.wait_s, "seconds that agents and coordinator look for each other")
       ->check(CLI::Range(1U, kWaitMaxS))
       ->capture_default_str();
   app.add_option("--keys", to.keys,

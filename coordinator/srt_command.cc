@@ -160,7 +160,11 @@ class Rollup {
   void write(const std::string& state) {
     facts_.state = state;
     facts_.timestamp = launch::utc_seconds(clock_.wall_unix_ns());
-    if (auto status = report::write_atomically(path_, launch::rollup_json(facts_)); !status) {
+    // While the run lasts its loop writes this, and must not wait for a slow disk.
+    const std::string json = launch::rollup_json(facts_);
+    const auto status =
+        facts_.live ? report::replace_quickly(path_, json) : report::write_atomically(path_, json);
+    if (!status) {
       base::log_warning("srt", status.error().message);
     }
   }

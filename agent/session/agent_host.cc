@@ -26,6 +26,14 @@ namespace {
 
 constexpr base::Duration kLastWords = base::Duration::seconds(2);
 
+// The servers' API key comes as a header.
+bool holds_key(const wire::Message& message) {
+  const auto* const prepare = std::get_if<wire::Prepare>(&message);
+  return prepare != nullptr &&
+         std::any_of(prepare->target.headers.begin(), prepare->target.headers.end(),
+                     [](const wire::Header& header) { return header.name == "Authorization"; });
+}
+
 wire::Hello hello_of(const AgentSettings& settings) {
   wire::Hello hello;
   hello.software_version = TUTTI_VERSION;
@@ -127,20 +135,26 @@ void AgentHost::turn() {
   if (link_.mute(now_)) {
     feed(StoodStill{now_ - link_.spoke_at()});
   }
+  const base::Instant looked_at = now_;  // silence is judged up to here
   link_.receive(now_, messages_);
+  // Read anew: a ping that was taken was sent before this, and bounds of clocks rest on that.
+  now_ = clock_.mono();
   if (!connected_told_ && link_.called()) {
     connected_told_ = true;
     feed(Connected{true});
   }
   for (auto& message : messages_) {
+    if (holds_key(message)) {
+      sys::keep_memory_private();
+    }
     feed(MessageFrom{std::move(message)});
   }
   messages_.clear();
   take_engine_events();
   take_signals();
-  if (!lost_told_ && link_.lost(now_)) {
+  if (!lost_told_ && link_.lost(looked_at)) {
     lost_told_ = true;
-    feed(LinkLost{link_.why_lost(now_)});
+    feed(LinkLost{link_.why_lost(looked_at)});
   }
   if (now_ >= machine_.next_tick()) {
     feed(Tick{});
@@ -272,10 +286,6 @@ void AgentHost::store_bodies(const StoreBodies& command) {
 void AgentHost::start_engine(EngineStart&& command) {
   drive::EngineConfig config;
   config.target = std::move(command.target);
-  if (std::any_of(config.target.headers.begin(), config.target.headers.end(),
-                  [](const wire::Header& header) { return header.name == "Authorization"; })) {
-    sys::keep_memory_private();
-  }
   config.bodies = &*bodies_;
   config.workers = settings_.workers;
   config.slots = std::max(1U, command.slots);
@@ -450,10 +460,10 @@ base::ExitCode serve(const AgentSettings& settings, const base::Clock& clock,
     base::log_error("session", sources.error().message);
     return sources.error().code;
   }
-  const auto options = socket_options(settings);
   if (!settings.keys_file.empty()) {
     sys::keep_memory_private();
   }
+  const auto options = socket_options(settings);
   if (!options) {
     base::log_error("session", options.error().message);
     return options.error().code;

@@ -353,7 +353,7 @@ void AgentMachine::take(const wire::Goodbye& message) {
         well ? "the run is over" : fmt::format("the coordinator left: {}", message.reason));
 }
 
-// This process was stopped, or its host slept. What waits here may have been called missing, and
+// This process was stopped. What waits here may have been called missing, and
 // nothing of it may be started, not even for as long as it takes to find out by listening. Should
 // the coordinator still be there, it gets all of it back.
 void AgentMachine::on(const StoodStill& event) {
@@ -418,6 +418,16 @@ void AgentMachine::go_on_leaving() {
       return;
     }
     // The engine does not give them back: they stay unrecorded, the coordinator names them.
+  }
+  if (linked_ && !goodbye_said_ && !batcher_.all_sent()) {
+    // The coordinator listens no more after a goodbye.
+    if (!sending_rest_) {
+      sending_rest_ = true;
+      leave_by_ = now_ + config_.goodbye_max;
+    }
+    if (now_ < leave_by_) {
+      return;
+    }
   }
   if (linked_ && !goodbye_said_) {
     goodbye_said_ = true;

@@ -157,6 +157,7 @@ class AgentMachine {
   base::ExitCode leave_code_ = base::ExitCode::kOk;
   std::string leave_reason_;
   bool left_in_phase_ = false;
+  bool sending_rest_ = false;  // leaving: nothing is held any more, batches wait to be sent
   bool goodbye_said_ = false;
   base::Instant leave_by_ = base::kFarFuture;  // then abort, then go
 };

@@ -172,6 +172,9 @@ void DirectTransport::go_on_connecting(base::Instant now) {
       }
     }
     forget_waiting(*first);
+    if (!pacer_.bounded() && !troubled_.in_trouble(first->frontend())) {
+      troubled_.pacer().charge(now);  // one that came back does not get its whole line at once
+    }
     connect_now(*first, shared_.heads[first->frontend()].address, now);
   }
 }

@@ -56,6 +56,9 @@ void MultiTransport::go_on_connecting(base::Instant now) {
       return;
     }
     forget_waiting(*first);
+    if (!pacer_.bounded() && !troubled_.in_trouble(first->frontend())) {
+      troubled_.pacer().charge(now);  // one that came back does not get its whole line at once
+    }
     launch(*first);
   }
 }

@@ -13,8 +13,9 @@ namespace tutti::target {
 namespace {
 
 // A host that vanished sends neither FIN nor RST: without these a query that waits for its reply
-// would wait for ever. A server that is merely slow answers the probes. (TCP_USER_TIMEOUT would see
-// more, but also ends connections whose server is too busy to read.)
+// would wait for ever. (One whose own bytes are not acknowledged is the kernel's to give up, after
+// some 15 minutes: it sends no probes then.) A server that is merely slow answers the probes.
+// (TCP_USER_TIMEOUT would see more, but also ends connections whose server is too busy to read.)
 constexpr int kProbeAfterS = 30;  // of silence
 constexpr int kProbeEveryS = 10;
 constexpr int kProbesMax = 3;

@@ -30,7 +30,8 @@ class Sources {
   Sources(std::vector<sys::IpAddress> addresses, std::size_t frontends, std::uint32_t worker);
 
   // A socket to connect to `frontend` with, bound if there are sources, and counted until
-  // closed(). It asks a peer silent for 30 s whether it is there; a minute of silence breaks it.
+  // closed(). It asks a peer silent for 30 s whether it is there; a minute of silence breaks it,
+  // unless bytes of ours are on their way: those the kernel repeats for some 15 minutes.
   // Not open: errno in `os_error`; EPFNOSUPPORT when no source is of that family.
   sys::Fd open(int family, std::uint16_t frontend, std::uint16_t& source, int& os_error);
   void closed(std::uint16_t frontend, std::uint16_t source);

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -23,6 +24,19 @@ base::Status disk_error(const std::string& path, const char* what) {
   return base::fail(base::ExitCode::kSetup,
                     fmt::format("{}: {}: {}; free space, or give another --cache-dir", path, what,
                                 std::strerror(errno)));
+}
+
+// What killed processes left: their drafts have names nobody comes back to.
+void drop_forgotten_drafts(const std::string& folder) {
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    if (at->path().extension() == ".draft" && at->last_write_time(gone) < old && !gone) {
+      std::filesystem::remove(at->path(), gone);
+    }
+  }
 }
 
 bool is_hash(const std::string& text) {
@@ -86,6 +100,7 @@ base::Status BodyCache::begin(const std::string& hash, std::uint64_t bytes) {
   hash_ = hash;
   bytes_ = bytes;
   received_ = 0;
+  drop_forgotten_drafts(folder_);
   // Agents of one host, or of several over a shared folder, may receive the same set at once.
   partial_path_ = base::draft_path(path_of(hash));
   fd_ = open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

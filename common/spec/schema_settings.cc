@@ -349,6 +349,11 @@ std::vector<Row> distributed_rows() {
       field("insecure", &Distributed::insecure)
           .about("Allow agents on other hosts without keys: anyone who reaches the port can join.")
           .flag("insecure-agents"),
+      field("gather_timeout_s", &Distributed::gather_timeout_s)
+          .about("How long agents may take to join; null takes timeouts.service_ready_timeout_s. "
+                 "Launchers that start agents slowly give it.")
+          .above(0)
+          .flag("gather-timeout"),
       field("on_agent_loss", &Distributed::on_agent_loss)
           .about("What a lost agent does to the run, which is INVALID either way and keeps its "
                  "records: stop ends it; continue goes on with the agents that are left, each with "

@@ -127,9 +127,10 @@ struct Distributed {
   base::Way transport = base::Way::kAuto;
   double connect_timeout_s = 10.0;
   std::optional<double> request_timeout_s;
-  std::optional<std::string> keys;        // file with our key pair
-  std::optional<std::string> agent_keys;  // file with the agents' public keys
-  bool insecure = false;                  // allow other hosts without keys
+  std::optional<std::string> keys;         // file with our key pair
+  std::optional<std::string> agent_keys;   // file with the agents' public keys
+  bool insecure = false;                   // allow other hosts without keys
+  std::optional<double> gather_timeout_s;  // for agents to join; not set: service_ready_timeout_s
   OnAgentLoss on_agent_loss = OnAgentLoss::kStop;
   double heartbeat_s = 0.5;
   double lost_after_s = 2.5;

@@ -78,12 +78,17 @@ void keep_memory_private() {
 }
 
 void hide_in_environment(std::string_view secret) {
-  for (char** entry = environ; !secret.empty() && *entry != nullptr; ++entry) {
-    for (char* at = std::strchr(*entry, '='); at != nullptr;) {
-      at = std::strstr(at, std::string(secret).c_str());
-      if (at != nullptr) {
-        std::memset(at, '*', secret.size());
-      }
+  constexpr std::size_t kShortest = 6;  // "x", "none": no secrets, and parts of other words
+  for (char** entry = environ; secret.size() >= kShortest && *entry != nullptr; ++entry) {
+    char* const value = std::strchr(*entry, '=');
+    const std::size_t length = value == nullptr ? 0 : std::strlen(value);  // with the '='
+    if (length <= secret.size()) {
+      continue;
+    }
+    char* const last = value + length - secret.size();
+    // The whole value, or its last word ("Bearer …"); elsewhere it may be part of a path.
+    if (secret == last && (last[-1] == '=' || last[-1] == ' ')) {
+      std::memset(last, '*', secret.size());
     }
   }
 }

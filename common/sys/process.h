@@ -31,8 +31,9 @@ std::uint32_t usable_cores();
 // For a process that holds a key: it leaves no core behind, and no other process of its user may
 // read its memory or environment.
 void keep_memory_private();
-// Overwrites `secret` wherever it stands in this process's environment, so that neither /proc nor a
-// child shows it. Before other threads read the environment.
+// Overwrites `secret` in this process's environment where it is a variable's value, or its last
+// word, so that neither /proc nor a child shows it. Nothing shorter than 6 characters is one.
+// Before other threads read the environment.
 void hide_in_environment(std::string_view secret);
 
 // At most 15 characters are kept; shows in top -H and gdb.

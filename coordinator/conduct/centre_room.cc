@@ -68,17 +68,19 @@ void judge(CentreRoom& room, bool capped, std::uint64_t needed, std::uint64_t th
 
 CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
   CentreRoom room;
-  bool capped = false;
+  std::uint64_t firm = 0;  // of phases without a cap in time: these come for sure
   std::uint64_t slots = 0;
   for (const RunPhase& phase : plan.phases) {
-    room.records_max += records_max_of(phase.schedule, phase.issue_cap);
-    capped = capped || phase.issue_cap.ns > 0;
+    const std::uint64_t records = records_max_of(phase.schedule, phase.issue_cap);
+    room.records_max += records;
+    firm += phase.issue_cap.ns > 0 ? 0 : records;
     slots = std::max(slots, slots_of(plan, phase));
   }
   const std::uint64_t each = kRecordHeldBytes + kRecordReportBytes;
-  room.memory_bytes = room.records_max * each + slots * kCommandHeldBytes +
-                      plan.agents_expected * kCentreAgentBytes + kCentreFixedBytes;
-  judge(room, capped, room.memory_bytes, host.memory_bytes,
+  const std::uint64_t other =
+      slots * kCommandHeldBytes + plan.agents_expected * kCentreAgentBytes + kCentreFixedBytes;
+  room.memory_bytes = room.records_max * each + other;
+  judge(room, firm * each + other <= host.memory_bytes, room.memory_bytes, host.memory_bytes,
         fmt::format("the coordinator takes memory for {} records × {} bytes + {} agents × {} KiB + "
                     "{} slots × {} bytes + {} MiB = {}",
                     room.records_max, each, plan.agents_expected, kCentreAgentBytes >> 10, slots,
@@ -88,7 +90,8 @@ CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
   const std::uint64_t prompt =
       plan.bodies.rows == 0 ? 0 : std::min(kPromptBytesMax, plan.bodies.bytes / plan.bodies.rows);
   room.disk_bytes = room.records_max * (kRecordDiskBytes + prompt);
-  judge(room, capped, room.disk_bytes, host.disk_bytes,
+  judge(room, firm * (kRecordDiskBytes + prompt) <= host.disk_bytes, room.disk_bytes,
+        host.disk_bytes,
         fmt::format("the run folder takes disk for {} records × ({} bytes + {} of prompt) = {} and "
                     "twice the replies' texts",
                     room.records_max, kRecordDiskBytes, prompt, size_text(room.disk_bytes)),

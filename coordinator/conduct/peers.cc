@@ -160,18 +160,19 @@ void Peers::deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant
 void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
   std::string route;
   std::string bytes;
-  std::size_t frames = 0;
-  std::size_t total = 0;
-  const auto room = [&] { return frames < kReceivedMax && total < kReceivedBytesMax; };
+  const std::size_t each = kReceivedMax / (dials_.size() + 1) + 1;  // so that all get their turn
+  bool more = false;
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    while (room() && listeners_[i].receive(route, bytes)) {
+    std::size_t frames = 0;
+    std::size_t total = 0;
+    while (frames < kReceivedMax && total < kReceivedBytesMax &&
+           listeners_[i].receive(route, bytes)) {
       ++frames;
       total += bytes.size();
       take(std::move(bytes), i, route, 0, now, out);
     }
+    more = more || frames == kReceivedMax || total >= kReceivedBytesMax;
   }
-  const std::size_t each = kReceivedMax / (dials_.size() + 1) + 1;  // so that all get their turn
-  bool more = !room();
   for (auto& [key, peer] : peers_) {
     if (dials_.empty()) {
       break;
@@ -183,6 +184,7 @@ void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
     }
     more = more || taken == each;
   }
+  all_heard_ = !more;
   if (!more) {
     emptied_at_ = now;
   }

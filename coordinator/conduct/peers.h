@@ -71,6 +71,8 @@ class Peers {
   // Sleeps until something arrives, a descriptor of `fds` is readable, or `until`.
   void wait(base::Instant now, base::Instant until, std::vector<wire::WaitFd>& fds);
   base::Instant next_deadline() const;
+  // The last receive() left nothing in the sockets.
+  bool all_heard() const { return all_heard_; }
   // Of all peers that have spoken, and of those to come.
   void set_lost_after(base::Duration silence);
 
@@ -126,6 +128,7 @@ class Peers {
   // to, and the instants at which the others want to be looked at.
   std::vector<AgentKey> touched_;
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+  bool all_heard_ = true;
   base::Instant emptied_at_{};  // nothing was waiting in the sockets then
   std::map<base::Id, AgentKey> by_incarnation_;
   std::set<base::Id>

@@ -233,7 +233,7 @@ bool PhaseRun::balance_tail(Instant now, std::vector<Command>& out) {
   std::uint64_t waiting = 0;
   for (const Seat& seat : seats_) {
     if (!seat.lost) {
-      idle += free_slots(seat);
+      idle += seat.leaving ? 0 : free_slots(seat);
       waiting += queued(seat);
     }
   }

@@ -54,7 +54,9 @@ struct StopAsked {
   std::string reason;
 };
 // Time has passed; see RunMachine::next_tick().
-struct Tick {};
+struct Tick {
+  bool all_heard = true;  // nothing of an agent waits unread: its silence means something
+};
 
 using Event = std::variant<PeerJoined, MessageFrom, PeerLost, RecordsStored, StopAsked, Tick>;
 
@@ -116,6 +118,7 @@ struct Outcome {
   base::ExitCode exit = base::ExitCode::kOk;
   bool complete = true;              // every phase ran to its end; false: files say "interrupted"
   bool valid = true;                 // false: an agent or a record was lost
+  bool went_on = false;              // after losing an agent in a phase (AgentLoss::kContinue)
   bool any_phase = false;            // at least one phase started, so there is something to report
   std::vector<std::string> reasons;  // what went wrong, first cause first
 };

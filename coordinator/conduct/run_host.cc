@@ -145,7 +145,8 @@ base::Status RunHost::begin() {
   peers.agent_keys = settings_.agent_keys;
   peers.link.heartbeat = settings_.plan.heartbeat;
   peers.link.lost_after = settings_.plan.lost_after;
-  peers.dial_patience = settings_.plan.timeouts.gather;
+  // Not before the machine has called the run off, naming who is silent.
+  peers.dial_patience = settings_.plan.timeouts.gather + base::Duration::seconds(2);
   auto opened = Peers::open(std::move(peers), now_);
   if (!opened) {
     return tl::unexpected(opened.error());
@@ -210,6 +211,8 @@ RunOutcome RunHost::run() {
 void RunHost::turn() {
   now_ = clock_.mono();
   peers_->receive(now_, arrivals_);
+  // Read anew: a pong that was taken came before this, and bounds of clocks rest on that.
+  now_ = clock_.mono();
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
     take(arrivals_[i]);
   }
@@ -217,7 +220,7 @@ void RunHost::turn() {
   take_signals();
   watch_children();
   if (now_ >= machine_.next_tick()) {
-    feed(Tick{});
+    feed(Tick{peers_->all_heard()});
   }
   ship_bodies();
   peers_->set_lost_after(machine_.lost_after());
@@ -397,10 +400,11 @@ void RunHost::watch_children() {
   }
 }
 
+// One slice for each at a time: compressing takes a while, and the loop has others to serve.
 void RunHost::ship_bodies() {
   const std::string_view file = settings_.bodies->file();
   for (auto at = shipping_.begin(); at != shipping_.end();) {
-    while (at->offset < file.size() && peers_->can_send(at->agent, data::kSliceBytes)) {
+    if (at->offset < file.size() && peers_->can_send(at->agent, data::kSliceBytes)) {
       const std::string_view slice = file.substr(at->offset, data::kSliceBytes);
       wire::BodyChunk chunk;
       chunk.offset = at->offset;
@@ -426,8 +430,7 @@ void RunHost::begin_phase(const PhaseStarted& started) {
   phases_[started.phase] = std::move(facts);
   phase_stored_ = 0;
   phase_failed_ = 0;
-  watch_told_at_ = {};
-  tell_watch();
+  watch_told_at_ = {};  // told at the end of this turn: agents are armed first
 
   if (view_ == nullptr) {
     std::vector<std::string> names;
@@ -492,7 +495,8 @@ std::vector<report::AgentFacts> RunHost::agent_facts(base::Instant ended_at) {
 base::Result<CentreRoom> room_for(const HostSettings& settings) {
   std::error_code error;
   const auto disk = std::filesystem::space(settings.folder, error);
-  const CentreHost host{sys::available_memory(), error ? 0 : disk.available};
+  const CentreHost host{sys::available_memory(),
+                        error ? 0 : std::max<std::uint64_t>(disk.available, 1)};
   CentreRoom room = centre_room(settings.plan, host);
   if (!room.problems.empty()) {
     return base::fail(

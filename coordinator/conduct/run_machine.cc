@@ -33,7 +33,8 @@ void RunMachine::step(const Event& event, Instant now, std::vector<Command>& out
   }
   now_ = now;
   out_ = &out;
-  ticking_ = std::holds_alternative<Tick>(event);
+  const Tick* const tick = std::get_if<Tick>(&event);
+  ticking_ = tick != nullptr && tick->all_heard;
   if (!began_at_.is_set()) {
     began_at_ = now;
     deadline_ = now + plan_.timeouts.gather;
@@ -80,6 +81,9 @@ void RunMachine::on(const PeerLost& event) {
     return;
   }
   if (!peer->second.joined) {
+    notice(NoticeLevel::kWarning,
+           fmt::format("{} never joined: {}",
+                       peer->second.label.empty() ? "an agent" : peer->second.label, event.why));
     peers_.erase(peer);
     return;
   }

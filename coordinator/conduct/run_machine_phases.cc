@@ -360,6 +360,7 @@ void RunMachine::lose_agent(AgentKey agent, const std::string& why) {
   outcome_.valid = false;
   const bool go_on = plan_.on_agent_loss == AgentLoss::kContinue && phase_->served();
   if (go_on && !stopping_) {
+    outcome_.went_on = true;
     reason += going_on();
   }
   if (stopping_ || go_on) {
@@ -444,7 +445,8 @@ void RunMachine::end_phase() {
                                            ended.totals.missing.size()));
   }
   const bool holes = std::any_of(ended.totals.missing.begin(), ended.totals.missing.end(),
-                                 [](const Missing& missing) { return missing.agent.empty(); });
+                                 [](const Missing& missing) { return missing.agent.empty(); }) ||
+                     (!phase_->stopped() && phase_->prefix_end() < phase_->spec().total);
   if (holes && !stopping_) {  // given back when nobody took commands any more
     outcome_.complete = false;
     outcome_.exit = ExitCode::kExecution;

@@ -124,6 +124,14 @@ Words agent_words(const LaunchOptions& options, const Programs& programs) {
 }
 
 // The coordinator's words beyond the user's. `agents` in all, `local` of them started by itself.
+// The coordinator waits for agents as long as they look for it, unless the user says how long.
+bool says_how_long_to_wait(const Words& benchmark) {
+  return std::any_of(benchmark.begin(), benchmark.end(), [](const std::string& word) {
+    return word.rfind("--gather-timeout", 0) == 0 ||
+           word.rfind("--distributed.gather-timeout-s", 0) == 0;
+  });
+}
+
 Words coordinator_words(const LaunchOptions& options, const Programs& programs, std::size_t agents,
                         std::size_t local, const std::string& listen) {
   Words words{programs.tutti};
@@ -131,6 +139,9 @@ Words coordinator_words(const LaunchOptions& options, const Programs& programs, 
   append(words, {"--local-agents", std::to_string(local)});
   if (agents > local) {
     append(words, {"--listen", listen, "--expect-agents", std::to_string(agents)});
+    if (!says_how_long_to_wait(options.benchmark)) {
+      append(words, {"--gather-timeout", std::to_string(options.wait_s)});
+    }
     if (!options.keys.empty()) {
       append(words, {"--keys", options.keys + "/coordinator.key", "--agent-keys",
                      options.keys + "/agent.key.pub"});

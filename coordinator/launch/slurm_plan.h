@@ -35,7 +35,7 @@ struct LaunchOptions {
   std::string keys;  // folder that all hosts see, with coordinator.key and agent.key; empty: none
   bool insecure = false;
   std::uint32_t workers = 0;   // I/O threads of each agent; 0: as the programs choose
-  std::uint32_t wait_s = 300;  // how long agents look for the coordinator
+  std::uint32_t wait_s = 300;  // how long agents and coordinator look for each other
   std::uint32_t grace_s = 25;  // from the first signal to the kill
   std::string srun = "srun";
   Words srun_words;  // for every srun line, last, so that they win

@@ -97,9 +97,9 @@ void AtomicFile::flush() {
   pending_.clear();
 }
 
-base::Status AtomicFile::commit() {
+base::Status AtomicFile::commit(bool to_disk) {
   flush();
-  if (error_ == 0 && ::fsync(fd_) != 0) {
+  if (to_disk && error_ == 0 && ::fsync(fd_) != 0) {
     error_ = errno;
   }
   // Network file systems report a full disk as late as here.
@@ -113,6 +113,9 @@ base::Status AtomicFile::commit() {
     return tl::unexpected<base::Error>(cannot(path_, error_));
   }
   temporary_.clear();
+  if (!to_disk) {
+    return {};
+  }
   if (const int error = sync_folder(folder_of(path_)); error != 0) {
     return tl::unexpected<base::Error>(cannot(path_, error));
   }
@@ -126,6 +129,15 @@ base::Status write_atomically(const std::string& path, std::string_view bytes) {
   }
   file->append(bytes);
   return file->commit();
+}
+
+base::Status replace_quickly(const std::string& path, std::string_view bytes) {
+  auto file = AtomicFile::create(path);
+  if (!file) {
+    return tl::unexpected<base::Error>(file.error());
+  }
+  file->append(bytes);
+  return file->commit(false);
 }
 
 }  // namespace tutti::report

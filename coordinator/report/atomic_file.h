@@ -24,7 +24,8 @@ class AtomicFile {
 
   // Write errors are kept and reported by commit().
   void append(std::string_view bytes);
-  base::Status commit();
+  base::Status commit() { return commit(true); }
+  base::Status commit(bool to_disk);
 
  private:
   AtomicFile(int fd, std::string path, std::string temporary);
@@ -38,5 +39,9 @@ class AtomicFile {
 };
 
 base::Status write_atomically(const std::string& path, std::string_view bytes);
+
+// The same without waiting for the disk: readers see it whole or not at all, a crash of this host
+// may leave the file before it. For what is written anew all the time by a loop that must not stop.
+base::Status replace_quickly(const std::string& path, std::string_view bytes);
 
 }  // namespace tutti::report

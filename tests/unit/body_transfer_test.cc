@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace tutti::data {
@@ -81,6 +83,22 @@ TEST_F(BodyTransfer, TwoReceiversOfOneSetInOneFolderDoNotMeet) {
   EXPECT_EQ(first->file(), set_.file()) << "the first set stays readable under the second's rename";
   EXPECT_EQ(second->file(), set_.file());
   EXPECT_EQ(cached_files(), 1U);
+}
+
+TEST_F(BodyTransfer, WhatAKilledReceiverLeftGoesAfterADayAndNothingElse) {
+  fs::create_directories(folder_ / "cache");
+  const auto age = [](const fs::path& path, int hours) {
+    std::ofstream(path) << "x";
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  age(folder_ / "cache/a.bodies.0.draft", 25);
+  age(folder_ / "cache/b.bodies.1.draft", 23);
+  age(folder_ / "cache/c.bodies", 1000);
+  BodyCache cache(folder_ / "cache");
+  ASSERT_TRUE(cache.begin(info_.hash, info_.file_bytes));
+  EXPECT_FALSE(fs::exists(folder_ / "cache/a.bodies.0.draft"));
+  EXPECT_TRUE(fs::exists(folder_ / "cache/b.bodies.1.draft")) << "somebody may be writing it";
+  EXPECT_TRUE(fs::exists(folder_ / "cache/c.bodies"));
 }
 
 TEST_F(BodyTransfer, DisorderExcessAndShortnessAreRefused) {

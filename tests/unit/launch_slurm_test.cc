@@ -62,12 +62,13 @@ TEST(LaunchSlurm, CoordinatorOnTheFirstHostAgentsOnAll) {
   const Launch launch = planned(options());
   EXPECT_EQ(launch.coordinator_host, "n1");
   EXPECT_THAT(launch.agent_hosts, ElementsAre("n1", "n2", "n3"));
-  EXPECT_THAT(launch.coordinator_line,
-              ElementsAre("srun", "--overlap", "-N", "1", "-n", "1", "--ntasks-per-node=1",
-                          "--nodelist", "n1", "--cpu-bind=none", "--input=none",
-                          "--job-name=tutti-coordinator", "/opt/tutti", "benchmark", "from-config",
-                          "-c", "run file.yaml", "--local-agents", "1", "--listen",
-                          "tcp://0.0.0.0:5870", "--expect-agents", "3", "--insecure-agents"));
+  EXPECT_THAT(
+      launch.coordinator_line,
+      ElementsAre("srun", "--overlap", "-N", "1", "-n", "1", "--ntasks-per-node=1", "--nodelist",
+                  "n1", "--cpu-bind=none", "--input=none", "--job-name=tutti-coordinator",
+                  "/opt/tutti", "benchmark", "from-config", "-c", "run file.yaml", "--local-agents",
+                  "1", "--listen", "tcp://0.0.0.0:5870", "--expect-agents", "3", "--gather-timeout",
+                  "300", "--insecure-agents"));
   EXPECT_THAT(launch.agents_line,
               ElementsAre("srun", "--overlap", "-N", "2", "-n", "2", "--ntasks-per-node=1",
                           "--nodelist", "n2,n3", "--cpu-bind=none", "--input=none",
@@ -172,6 +173,17 @@ TEST(LaunchSlurm, RefusalsNameTheRemedy) {
   }
 }
 
+TEST(LaunchSlurm, TheCoordinatorWaitsAsLongAsTheAgentsUnlessToldOtherwise) {
+  LaunchOptions wanted = options();
+  wanted.wait_s = 90;
+  EXPECT_EQ(after(planned(wanted).coordinator_line, "--gather-timeout"), "90");
+  for (const char* own : {"--gather-timeout=20", "--distributed.gather-timeout-s"}) {
+    wanted = options();
+    wanted.benchmark.emplace_back(own);
+    EXPECT_THAT(planned(wanted).coordinator_line, Not(Contains("--gather-timeout"))) << own;
+  }
+}
+
 TEST(LaunchSlurm, ATaskIsTheCoordinatorOnRankZeroAndAnAgentElsewhere) {
   const std::map<std::string, std::string> step = {
       {"SLURM_NTASKS", "3"}, {"SLURM_STEP_NODELIST", "n[2-4]"}, {"SLURM_JOB_NODELIST", "n[1-9]"}};
@@ -182,7 +194,7 @@ TEST(LaunchSlurm, ATaskIsTheCoordinatorOnRankZeroAndAnAgentElsewhere) {
   EXPECT_THAT(*coordinator,
               ElementsAre("/opt/tutti", "benchmark", "from-config", "-c", "run file.yaml",
                           "--local-agents", "1", "--listen", "tcp://0.0.0.0:5870",
-                          "--expect-agents", "3", "--insecure-agents"));
+                          "--expect-agents", "3", "--gather-timeout", "300", "--insecure-agents"));
   auto third = step;
   third["SLURM_PROCID"] = "2";
   const auto agent = plan_task(options(), environment(third), kPrograms);

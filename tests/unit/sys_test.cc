@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "common/base/time.h"
@@ -136,6 +138,25 @@ TEST(Process, OpenDescriptorsFollowOpenAndClose) {
     EXPECT_EQ(open_descriptors(), before + 2);
   }
   EXPECT_EQ(open_descriptors(), before);
+}
+
+// Placeholder keys ("test", "***") are usual with test servers, and paths may hold them.
+TEST(Process, ASecretIsHiddenWhereItIsAValueAndNowhereElse) {
+  const auto value = [](const char* name) { return std::string(std::getenv(name)); };
+  setenv("TUTTI_TEST_WHOLE", "sk-secret", 1);
+  setenv("TUTTI_TEST_WORD", "Bearer sk-secret", 1);
+  setenv("TUTTI_TEST_PART", "/opt/sk-secret/cache", 1);
+  setenv("TUTTI_TEST_TAIL", "/opt/sk-secret", 1);
+  setenv("TUTTI_TEST_SHORT", "test", 1);
+  setenv("TUTTI_TEST_STARS", "********", 1);
+  for (const char* secret : {"sk-secret", "test", "", "********"}) {
+    hide_in_environment(secret);
+  }
+  EXPECT_EQ(value("TUTTI_TEST_WHOLE"), "*********");
+  EXPECT_EQ(value("TUTTI_TEST_WORD"), "Bearer *********");
+  EXPECT_EQ(value("TUTTI_TEST_PART"), "/opt/sk-secret/cache");
+  EXPECT_EQ(value("TUTTI_TEST_TAIL"), "/opt/sk-secret");
+  EXPECT_EQ(value("TUTTI_TEST_SHORT"), "test");
 }
 
 TEST(Process, ThreadCpuGrowsWithWorkOnly) {
