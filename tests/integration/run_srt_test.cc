@@ -6,12 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/program.h"
@@ -236,6 +238,9 @@ TEST(RunSrt, ARollupAndAWindowStandWhileTheRunLasts) {
   at.environment["SRT_MEASUREMENT_WINDOW_DIR"] = at.logs;
   Program tutti({"tutti", "srt", "mlperf", "--logs", at.logs}, at.environment);
   ASSERT_TRUE(tutti.says("phase performance", 60'000)) << tutti.output();
+  for (int i = 0; i < 200 && rollup_of(at.logs)["runs"][0]["state"] != "running"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // written once agents are armed
+  }
   EXPECT_EQ(rollup_of(at.logs)["runs"][0]["state"], "running");
   EXPECT_EQ(rollup_of(at.logs)["runs"][0]["live"]["phase"], "performance");
   const json window = read_json(at.logs + "/measurement_c6.json");
