@@ -39,30 +39,13 @@ struct Stage {
         base(fresh_folder(name)),
         folder(base + "/run") {
     const std::string address = fmt::format("tcp://{}:7700", Hosts::hub(Net::kControl));
-    coordinator = std::make_unique<Program>(std::vector<std::string>{"tutti",
-                                                                     "benchmark",
-                                                                     "online",
-                                                                     "--model",
-                                                                     "m",
-                                                                     "--dataset",
-                                                                     write_prompts(base, 50),
-                                                                     "--report-dir",
-                                                                     folder,
-                                                                     "--endpoints",
-                                                                     mock.url(),
-                                                                     "--load-pattern",
-                                                                     "concurrency",
-                                                                     "--concurrency",
-                                                                     "20",
-                                                                     "--num-samples",
-                                                                     std::to_string(samples),
-                                                                     "--listen",
-                                                                     address,
-                                                                     "--expect-agents",
-                                                                     "2",
-                                                                     "--distributed.lost-after-s",
-                                                                     fmt::format("{}", kLostAfterS),
-                                                                     "--insecure-agents"});
+    coordinator = std::make_unique<Program>(words_of(
+        {.data = write_prompts(base, 50),
+         .folder = folder,
+         .urls = {mock.url()},
+         .queries = static_cast<std::size_t>(samples),
+         .more = {"--listen", address, "--expect-agents", "2", "--distributed.lost-after-s",
+                  fmt::format("{}", kLostAfterS), "--insecure-agents"}}));
     for (std::size_t host = 1; host <= 2; ++host) {
       const Hosts::Visit visit(hosts, host);
       agents.push_back(std::make_unique<Program>(
@@ -158,29 +141,12 @@ TEST_F(CutHosts, AFrontendsHostThatVanishesEndsItsQueriesByTimeoutAndName) {
   }
   const std::string base = fresh_folder("cut-frontend");
   const int samples = 1500;
-  Program run({"tutti",
-               "benchmark",
-               "online",
-               "--model",
-               "m",
-               "--dataset",
-               write_prompts(base, 50),
-               "--report-dir",
-               base + "/run",
-               "--endpoints",
-               good.url(),
-               "--endpoints",
-               far->url(),
-               "--load-pattern",
-               "concurrency",
-               "--concurrency",
-               "10",
-               "--num-samples",
-               std::to_string(samples),
-               "--request-timeout",
-               "2",
-               "--connect-timeout",
-               "1"});
+  Program run(words_of({.data = write_prompts(base, 50),
+                        .folder = base + "/run",
+                        .urls = {good.url(), far->url()},
+                        .concurrency = 10,
+                        .queries = static_cast<std::size_t>(samples),
+                        .more = {"--request-timeout", "2", "--connect-timeout", "1"}}));
   ASSERT_TRUE(good.reaches("tutti_mock_finished_total", 150)) << run.output();
   hosts.cut(1, Net::kData);
   ASSERT_EQ(run.wait(28'000), 0) << run.output();

@@ -40,25 +40,12 @@ struct Bench {
 
   std::vector<std::string> words(const std::vector<std::string>& urls, int concurrency, int samples,
                                  const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> out{"tutti",
-                                 "benchmark",
-                                 "online",
-                                 "--model",
-                                 "m",
-                                 "--dataset",
-                                 data,
-                                 "--report-dir",
-                                 folder(),
-                                 "--concurrency",
-                                 std::to_string(concurrency),
-                                 "--num-samples",
-                                 std::to_string(samples),
-                                 "--load-pattern",
-                                 "concurrency"};
-    for (const auto& url : urls) {
-      out.insert(out.end(), {"--endpoints", url});
-    }
-    return with(std::move(out), more);
+    return words_of({.data = data,
+                     .folder = folder(),
+                     .urls = urls,
+                     .concurrency = static_cast<std::size_t>(concurrency),
+                     .queries = static_cast<std::size_t>(samples),
+                     .more = more});
   }
   std::string folder() const { return base + "/run"; }
   json summary() const { return read_json(folder() + "/performance/result_summary.json"); }

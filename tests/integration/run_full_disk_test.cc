@@ -46,16 +46,13 @@ struct Stage {
         spool(std::move(spool_folder)) {
     const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
     coordinator = std::make_unique<Program>(
-        std::vector<std::string>{"tutti", "benchmark", "online", "--model", "m", "--dataset",
-                                 write_prompts(base, 20), "--report-dir", folder, "--endpoints",
-                                 mock.url(), "--load-pattern", "concurrency", "--concurrency", "20",
-                                 "--num-samples", std::to_string(samples),
-                                 // Capped: begins although
-                                 // all of it would not fit.
-                                 "--runtime.max-issue-duration-"
-                                 "ms",
-                                 "60000", "--listen", address, "--expect-agents", "1",
-                                 "--distributed.lost-after-s", "2"},
+        words_of({.data = write_prompts(base, 20),
+                  .folder = folder,
+                  .urls = {mock.url()},
+                  .queries = static_cast<std::size_t>(samples),
+                  // Capped in time: begins although all of it would not fit.
+                  .more = {"--runtime.max-issue-duration-ms", "60000", "--listen", address,
+                           "--expect-agents", "1", "--distributed.lost-after-s", "2"}}),
         environment);
     agent = std::make_unique<Program>(
         std::vector<std::string>{"tutti-agent", "--connect", address, "--name", "full",

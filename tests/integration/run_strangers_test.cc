@@ -102,25 +102,11 @@ int call_plainly(const std::string& address, const std::string& words) {
 
 std::vector<std::string> benchmark(const std::string& base, const std::string& url, int samples,
                                    const std::vector<std::string>& more) {
-  std::vector<std::string> words{"tutti",
-                                 "benchmark",
-                                 "online",
-                                 "--model",
-                                 "m",
-                                 "--dataset",
-                                 write_prompts(base, 50),
-                                 "--report-dir",
-                                 base + "/run",
-                                 "--endpoints",
-                                 url,
-                                 "--load-pattern",
-                                 "concurrency",
-                                 "--concurrency",
-                                 "20",
-                                 "--num-samples",
-                                 std::to_string(samples)};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return words_of({.data = write_prompts(base, 50),
+                   .folder = base + "/run",
+                   .urls = {url},
+                   .queries = static_cast<std::size_t>(samples),
+                   .more = more});
 }
 
 TEST(Strangers, OldVersionsGarbageAndFloodsAreRefusedOnceAndTheRunGoesOn) {
