@@ -42,7 +42,7 @@ void MultiTransport::give_to_waiting(Shard& shard) {
 
 // Gives curl what the pacer allows, the longest waiting query first.
 void MultiTransport::go_on_connecting(base::Instant now) {
-  // A handle that opens nothing charges nothing: each query waiting now is looked at once.
+  // A handle that opens nothing may charge nothing: each query waiting now is looked at once.
   for (std::size_t left = waiting_count_; left > 0 && line_pacer().open(now); --left) {
     Exchange* first = nullptr;
     for (const Shard& shard : shards_) {

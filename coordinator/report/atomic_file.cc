@@ -40,6 +40,15 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+base::Status write_whole(const std::string& path, std::string_view bytes, bool to_disk) {
+  auto file = AtomicFile::create(path);
+  if (!file) {
+    return tl::unexpected<base::Error>(file.error());
+  }
+  file->append(bytes);
+  return file->commit(to_disk);
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(int fd, std::string path, std::string temporary)
@@ -123,21 +132,11 @@ base::Status AtomicFile::commit(bool to_disk) {
 }
 
 base::Status write_atomically(const std::string& path, std::string_view bytes) {
-  auto file = AtomicFile::create(path);
-  if (!file) {
-    return tl::unexpected<base::Error>(file.error());
-  }
-  file->append(bytes);
-  return file->commit();
+  return write_whole(path, bytes, true);
 }
 
 base::Status replace_quickly(const std::string& path, std::string_view bytes) {
-  auto file = AtomicFile::create(path);
-  if (!file) {
-    return tl::unexpected<base::Error>(file.error());
-  }
-  file->append(bytes);
-  return file->commit(false);
+  return write_whole(path, bytes, false);
 }
 
 }  // namespace tutti::report

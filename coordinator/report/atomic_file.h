@@ -24,8 +24,8 @@ class AtomicFile {
 
   // Write errors are kept and reported by commit().
   void append(std::string_view bytes);
-  base::Status commit() { return commit(true); }
-  base::Status commit(bool to_disk);
+  // `to_disk`: waits until a crash of this host cannot take it away.
+  base::Status commit(bool to_disk = true);
 
  private:
   AtomicFile(int fd, std::string path, std::string temporary);
