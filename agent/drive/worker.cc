@@ -19,9 +19,11 @@ constexpr std::size_t kNotesMax = 1024;
 constexpr std::size_t kEventsPerLook = 16;  // events handled between two looks at due commands
 constexpr std::size_t kIssuesPerLook = 64;
 constexpr base::Duration kSpin = base::Duration::micros(50);
-// Results wait at most this long for the session to be rung: waking it for every reply would cost
-// more than the reply.
+// Between two rings of the session: waking it for every reply would cost more than the reply. Few
+// results can wait longer, as its batches wait longer still.
 constexpr base::Duration kRingGap = base::Duration::micros(500);
+constexpr base::Duration kRingGapOfFew = base::Duration::millis(5);
+constexpr std::uint32_t kManyResults = 64;
 // A loop that never slept longer would not see that its process had been stopped.
 constexpr base::Duration kSleepMax = base::Duration::millis(100);
 // Timers are late by some of this on a healthy host; what is beyond is the host's stall, and ours.
@@ -87,9 +89,10 @@ void Worker::run() {
       }
     }
     fire();
-    if (told_ && turn_began_at_ >= ring_after_) {
-      told_ = false;
-      ring_after_ = turn_began_at_ + kRingGap;
+    if (turn_began_at_ >= ring_at()) {
+      noted_ = false;
+      results_ = 0;
+      rung_at_ = turn_began_at_;
       session_bell_.ring();
     }
   }
@@ -114,8 +117,7 @@ void Worker::wait_for_events() {
   int timeout_ms = static_cast<int>(kSleepMax.ns / 1'000'000);
   if (next <= now + kSpin || orders_.size() > 0) {
     timeout_ms = 0;  // too near for a timer, which wakes up late by about as much
-  } else if (const base::Instant wake = told_ ? std::min(next, ring_after_) : next;
-             wake != base::kFarFuture) {
+  } else if (const base::Instant wake = std::min(next, ring_at()); wake != base::kFarFuture) {
     timer_.set_at_latest(wake);
   }
   const auto events = poller_.wait(timeout_ms);
@@ -258,7 +260,14 @@ void Worker::tell(Note&& note) {
   gauges_.finished.add(note.unstarted.size());
   // A session that sends a thousand orders without one poll is a programmer's error.
   TUTTI_CHECK(notes_.push(std::move(note)));
-  told_ = true;
+  noted_ = true;
+}
+
+base::Instant Worker::ring_at() const {
+  if (noted_ || results_ >= kManyResults) {
+    return rung_at_ + kRingGap;
+  }
+  return results_ > 0 ? rung_at_ + kRingGapOfFew : base::kFarFuture;
 }
 
 // ---- pacing ----------------------------------------------------------------------------------
@@ -321,7 +330,7 @@ void Worker::issue_next(base::Instant due_at, base::Instant now) {
   if (const auto defect = defect_of(query.command); !defect.empty()) {
     end_unsent(query, wire::Failure::kInternal, defect);
   } else if (waiting_.empty() && may_send(phase_)) {
-    send(query);
+    send(query, now);
   } else {
     waiting_.push(query);
   }
@@ -336,18 +345,18 @@ bool Worker::may_send(std::uint32_t phase) const {
 
 void Worker::send_waiting() {
   while (!waiting_.empty() && may_send(waiting_.front().phase)) {
-    send(waiting_.pop());
+    send(waiting_.pop(), clock_.mono());
   }
 }
 
-void Worker::send(const target::Query& query) {
+void Worker::send(const target::Query& query, base::Instant now) {
   target::Query chosen = query;
   chosen.frontend = picker_.pick(query.command.seq, query.command.sample);
   picker_.started(chosen.frontend);
   gauges_.frontends[chosen.frontend].started.add();
   gauges_.settled.add();
   on_wire_ += chosen.phase == phase_ ? 1U : 0U;
-  transport_->start(chosen);
+  transport_->start(chosen, now);
 }
 
 // ---- results ---------------------------------------------------------------------------------
@@ -399,7 +408,7 @@ void Worker::close_out(std::unique_ptr<wire::Record>& record) {
   const base::Instant free_at = record->done_at;
   const bool mine = record->phase == phase_;
   recorder_.add(record);
-  told_ = true;
+  ++results_;
   gauges_.in_flight.set(gauges_.in_flight.get() - 1);
   gauges_.finished.add();
   if (!mine) {

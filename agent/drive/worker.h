@@ -117,13 +117,14 @@ class Worker final : private target::ExchangeSink {
   void recall(const Order& order);
   void abort(const Order& order);
   void tell(Note&& note);
+  base::Instant ring_at() const;  // kFarFuture: nothing to tell
 
   base::Instant next_due() const;
   void fire();
   void issue_next(base::Instant due_at, base::Instant now);
   void send_waiting();
   bool may_send(std::uint32_t phase) const;
-  void send(const target::Query& query);
+  void send(const target::Query& query, base::Instant now);
   std::string_view defect_of(const base::IssueCommand& command) const;
   void end_unsent(const target::Query& query, wire::Failure failure, std::string_view why);
   void close_out(std::unique_ptr<wire::Record>& record);
@@ -149,8 +150,9 @@ class Worker final : private target::ExchangeSink {
   bool armed_ = false;
   bool stopping_ = false;
   bool firing_ = false;
-  bool told_ = false;           // something lies in a ring that the session was not rung for
-  base::Instant ring_after_{};  // not before, though told_
+  bool noted_ = false;         // a note lies in its ring that the session was not rung for
+  std::uint32_t results_ = 0;  // records likewise
+  base::Instant rung_at_{};
   std::uint32_t phase_ = 0;
   base::Pacing pacing_ = base::Pacing::kBurst;
   std::size_t slots_ = 0;

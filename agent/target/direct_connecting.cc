@@ -50,7 +50,7 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
     return;
   }
   connection->was_open = true;
-  send(*connection);
+  send(*connection, now);
 }
 
 void DirectTransport::connect(DirectCall& call, base::Instant now) {

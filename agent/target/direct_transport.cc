@@ -122,7 +122,7 @@ DirectTransport::~DirectTransport() = default;
 // ---- a query
 // ------------------------------------------------------------------------
 
-void DirectTransport::start(const Query& query) {
+void DirectTransport::start(const Query& query, base::Instant now) {
   TUTTI_CHECK(!free_slots_.empty());
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
@@ -131,7 +131,6 @@ void DirectTransport::start(const Query& query) {
     slots_[slot]->slot = slot;
   }
   DirectCall& call = *slots_[slot];
-  const base::Instant now = clock_.mono();
   call.begin(query, now);
   calls_.add(call);
   attach(call, now);
@@ -140,10 +139,12 @@ void DirectTransport::start(const Query& query) {
 // ---- the request out
 // -----------------------------------------------------------------------------
 
-void DirectTransport::send(Connection& connection) {
+void DirectTransport::send(Connection& connection) { send(connection, clock_.mono()); }
+
+void DirectTransport::send(Connection& connection, base::Instant now) {
   DirectCall& call = *connection.call;
   if (call.nothing_sent() && connection.tls.nothing_sent()) {
-    call.note_sent_at(clock_.mono());
+    call.note_sent_at(now);
   }
   const int error =
       connection.tls.is_open() ? send_secured(connection, call) : send_plain(connection, call);
@@ -156,6 +157,14 @@ void DirectTransport::send(Connection& connection) {
 
 // 0: the socket has taken all; EAGAIN: it is full.
 int DirectTransport::send_plain(Connection& connection, DirectCall& call) {
+  if (const std::string_view request = call.in_one_piece(outgoing_); !request.empty()) {
+    const ssize_t n =
+        ::send(connection.fd.get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      return would_block(errno) ? EAGAIN : errno;
+    }
+    call.mark_sent(static_cast<std::size_t>(n));
+  }
   while (!call.whole_sent()) {
     const std::span<iovec> parts = call.unsent();
     msghdr message{};

@@ -47,7 +47,7 @@ class DirectTransport final : public Transport {
 
   std::size_t room() const override { return capacity_ - calls_.size(); }
   std::size_t in_flight() const override { return calls_.size(); }
-  void start(const Query& query) override;
+  void start(const Query& query, base::Instant now) override;
   void on_socket(const sys::Ready& ready) override;
   void on_wake(base::Instant now) override;
   base::Instant next_wake() const override;
@@ -81,6 +81,7 @@ class DirectTransport final : public Transport {
   void finish_connect(Connection& connection);
   void note_shortage(int os_error);
   void send(Connection& connection);
+  void send(Connection& connection, base::Instant now);
   int send_plain(Connection& connection, DirectCall& call);
   int send_secured(Connection& connection, DirectCall& call);
   void fail_send(Connection& connection, int error);
@@ -139,8 +140,9 @@ class DirectTransport final : public Transport {
   std::vector<DirectCall*> waiting_for_name_;
   std::vector<Chain<ConnectWait<DirectCall>>> waiting_to_connect_;  // by frontend
   std::size_t waiting_count_ = 0;
-  std::vector<char> buffer_;  // of every read
-  iovec into_{};              // all of it
+  std::array<char, 4096> outgoing_{};  // a small request in one piece
+  std::vector<char> buffer_;           // of every read
+  iovec into_{};                       // all of it
   msghdr message_{};
   alignas(cmsghdr) std::array<char, 64> control_{};
 

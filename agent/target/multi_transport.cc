@@ -291,7 +291,7 @@ void MultiTransport::close_socket(curl_socket_t fd) {
 
 // ---- exchanges -------------------------------------------------------------------------------
 
-void MultiTransport::start(const Query& query) {
+void MultiTransport::start(const Query& query, base::Instant now) {
   TUTTI_CHECK(!free_slots_.empty());
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
@@ -304,7 +304,7 @@ void MultiTransport::start(const Query& query) {
   if (shard.multi == nullptr) {
     open_slots(shard);
   }
-  exchange.begin(query, clock_.mono());
+  exchange.begin(query, now);
   exchange.older = newest_;
   exchange.newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;

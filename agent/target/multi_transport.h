@@ -45,7 +45,7 @@ class MultiTransport final : public Transport, private SocketSource {
 
   std::size_t room() const override { return capacity_ - in_flight_; }
   std::size_t in_flight() const override { return in_flight_; }
-  void start(const Query& query) override;
+  void start(const Query& query, base::Instant now) override;
   void on_socket(const sys::Ready& ready) override;
   void on_wake(base::Instant now) override;
   base::Instant next_wake() const override;

@@ -94,8 +94,9 @@ class Transport {
   virtual std::size_t room() const = 0;
   virtual std::size_t in_flight() const = 0;
   // room() > 0; the sample is a row of the body set. The request goes out within this call when a
-  // connection is kept, else as soon as one stands. Results never come from within this call.
-  virtual void start(const Query& query) = 0;
+  // connection is kept, else as soon as one stands. Results never come from within this call. `now`
+  // was read a moment ago, when the query was taken up.
+  virtual void start(const Query& query, base::Instant now) = 0;
   // A descriptor of the poller that is not the worker's own.
   virtual void on_socket(const sys::Ready& ready) = 0;
   // Timers, deadlines and results not yet delivered. Call when next_wake() has come.

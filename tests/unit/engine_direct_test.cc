@@ -350,7 +350,7 @@ TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
   target::Query query;
   query.issued_at = query.due_at = clock.mono();
-  transport->start(query);
+  transport->start(query, query.issued_at);
   std::vector<Instant> read_at;
   const auto until = clock.mono() + Duration::seconds(10);
   while (sink.records.empty() && clock.mono() < until) {
@@ -401,7 +401,7 @@ TEST(EngineDirect, AReadThatLeavesAnEndKeepsNoConnection) {
   target::Query query;
   for (std::size_t n = 1; n <= 3; ++n) {
     query.issued_at = query.due_at = clock.mono();
-    transport->start(query);
+    transport->start(query, query.issued_at);
     const auto until = clock.mono() + Duration::seconds(10);
     while (sink.records.size() < n && clock.mono() < until) {
       const auto events = poller.wait(1000);

@@ -385,7 +385,7 @@ TEST(EngineDirectTls, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
   target::Query query;
   query.issued_at = query.due_at = clock.mono();
-  transport->start(query);
+  transport->start(query, query.issued_at);
   Instant last_read{};
   const auto until = clock.mono() + Duration::seconds(10);
   while (sink.records.empty() && clock.mono() < until) {
