@@ -50,8 +50,10 @@ struct FormatName {
 constexpr FormatName kFormats[] = {
     {".jsonl", FileFormat::kJsonl}, {".json", FileFormat::kJson}, {".csv", FileFormat::kCsv}};
 
-std::string suffix_of(const std::string& path) {
-  return std::filesystem::path(path).extension().string();
+// The suffix that names the format: that of x.jsonl.gz is .jsonl.
+std::string suffix_of(const std::filesystem::path& path) {
+  const std::string last = path.extension().string();
+  return last == ".gz" || last == ".zst" ? path.stem().extension().string() : last;
 }
 
 std::string why_refused(std::string_view format, bool from_suffix) {
@@ -62,9 +64,6 @@ std::string why_refused(std::string_view format, bool from_suffix) {
   if (format == ".huggingface" || format == ".arrow") {
     return "Hugging Face directories are not read by this version; convert one to JSONL with "
            "datasets.load_from_disk(DIR)['train'].to_json('x.jsonl')";
-  }
-  if (format == ".gz" || format == ".zst") {
-    return "compressed files are not read; decompress it first";
   }
   if (from_suffix) {
     return fmt::format("unsupported file extension '{}'; give format=jsonl, json or csv", format);

@@ -1,8 +1,9 @@
 #pragma once
 
-// Rows of a prompt file, one by one, whatever its format: JSONL and CSV are streamed, JSON is read
-// whole (up to 1 GiB). Internal to this folder. Reading goes on after a bad row, so that all bad
-// rows are reported; it ends early when a callback says so. Single-threaded.
+// Rows of a prompt file, one by one, whatever its format, gzip or zstd around it or not: JSONL and
+// CSV are streamed, JSON is read whole (up to 1 GiB). Internal to this folder. Reading goes on
+// after a bad row, so that all bad rows are reported; it ends early when a callback says so.
+// Single-threaded.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,2 @@
+tutti_test(expander_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/data_expander_test.cc
+  DEPS tutti_data PkgConfig::ZSTD ZLIB::ZLIB)
