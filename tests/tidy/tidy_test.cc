@@ -64,6 +64,7 @@ const std::map<std::string, int>& floors() {
                                                      {"common/text", 1},
                                                      {"common/stats", 1},
                                                      {"common/sys", 1},
+                                                     {"common/rust", 1},
                                                      {"common/spec", 2},
                                                      {"common/plan", 2},
                                                      {"common/model", 2},
