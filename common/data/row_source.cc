@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/data/column_files.h"
 #include "common/data/expander.h"
 #include "common/text/csv.h"
 
@@ -291,6 +292,15 @@ void read_rows(const std::string& path, FileFormat format, const RowCallbacks& c
       return read_csv(path, callbacks);
     case FileFormat::kJson:
       return read_json_file(path, callbacks);
+    case FileFormat::kColumns:
+      return read_column_files({path}, callbacks);
+    case FileFormat::kFolder:
+      if (const auto files = arrow_files(path)) {
+        read_column_files(*files, callbacks);
+      } else {
+        callbacks.problem(0, files.error().message);
+      }
+      return;
   }
 }
 
