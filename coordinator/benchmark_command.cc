@@ -84,6 +84,12 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
   for (const auto& note : input.notes) {
     base::log_info("benchmark", note);
   }
+  const spec::Warmup& warmup = config.settings.warmup;
+  if (warmup.enabled && !warmup.salt && order.mode != spec::RunMode::kAcc) {
+    base::log_warning("benchmark",
+                      "warm-up without salt: the server's prefix cache will know the measured "
+                      "prompts; settings.warmup.salt (--warmup-salt) keeps them apart");
+  }
   for (const auto& phase : input.phases) {
     base::log_info("benchmark", fmt::format("Phase {}: {} queries", phase.name, phase.spec.total));
   }
@@ -210,7 +216,8 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
   const auto& reasons = outcome->outcome.reasons;
   for (auto at = reasons.begin(); at != reasons.end(); ++at) {
     if (std::find(reasons.begin(), at, *at) == at) {
-      base::log_error("benchmark", *at);
+      const bool no_connection = at->find("cannot reach http") != std::string::npos;
+      base::log_error("benchmark", (no_connection ? "Failed to connect to endpoint: " : "") + *at);
     }
   }
   if (!outcome->outcome.any_phase) {
