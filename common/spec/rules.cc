@@ -64,6 +64,14 @@ void check_bus(const Tree& tree, const Config& config, Findings& findings) {
   }
 }
 
+void check_audit(const Tree& tree, const Config& config, Findings& findings) {
+  const std::string field = "audit.test";
+  if (config.audit.present && config.audit.test != "output_caching_test" &&
+      findings.is_clean(field)) {
+    findings.wrong_at(place_of(tree, field), field, "must be output_caching_test");
+  }
+}
+
 void check_warmup(const Tree& tree, const Config& config, Findings& findings) {
   const std::string field = "settings.warmup.drain";
   if (config.settings.warmup.enabled && !config.settings.warmup.drain &&
@@ -260,6 +268,7 @@ void apply_rules(const Tree& tree, Config& config, Findings& findings) {
   check_load_pattern(tree, config, findings);
   check_durations(tree, config, findings);
   check_bus(tree, config, findings);
+  check_audit(tree, config, findings);
   check_endpoints(tree, config, findings);
   derive_names(tree, config, findings);
   apply_overrides(tree, config, findings);

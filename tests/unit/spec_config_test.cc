@@ -319,8 +319,6 @@ TEST(SpecConfig, Cv33ToCv38Rest) {
       HasSubstr("accuracy_config.eval_method: \"exact_match\" must be one of pass_at_1"));
   EXPECT_THAT(refused({.datasets = "datasets: [{path: d, accuracy_config: {num_repeats: 0}}]"}),
               HasSubstr("must be >= 1"));
-  EXPECT_THAT(refused({.more = "audit: {test: output_caching_test, samples: 3}"}),
-              HasSubstr("audits are not supported yet"));
   EXPECT_THAT(refused({.settings = "settings: {profiling: {engine: vllm}, " + kConcurrency + "}"}),
               HasSubstr("profiling is not supported yet"));
   accepted({.settings = "settings: {profiling: {engine: null, urls: null}, " + kConcurrency + "}"});
