@@ -48,6 +48,8 @@ TransportEnd transport_end(EndKind end) {
       return {Failure::kTls, "TLS failed"};
     case EndKind::kRequestTimeout:
       return {Failure::kRequestTimeout, "no whole reply within the time allowed"};
+    case EndKind::kTurnTimeout:
+      return {Failure::kTurnTimeout, "no whole reply within the turn's time"};
     case EndKind::kBadReply:
       return {Failure::kBadReply, "the reply is not HTTP"};
     case EndKind::kCancelled:

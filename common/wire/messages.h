@@ -121,6 +121,9 @@ struct TargetSpec {
   std::string affinity_header;         // each request says its sample in it; empty: none
   // Of this agent's host: its connections come from these, spread evenly; empty: the kernel's pick.
   std::vector<std::string> source_addresses;
+  // Of turns of a conversation: each of these headers says which, and a turn may last so long.
+  std::vector<std::string> routing_headers;
+  base::Duration turn_timeout{};  // 0: none
 
   friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };
@@ -191,10 +194,20 @@ struct Armed {
   friend bool operator==(const Armed&, const Armed&) = default;
 };
 
+// So many commands of a lease are the turns of one conversation, to be sent one after the other,
+// each when the one before has ended and `due_offset` has passed since. They take one slot
+// together.
+struct Trajectory {
+  std::uint32_t turns = 0;   // ≥ 1
+  std::string conversation;  // what the routing headers say; not empty
+
+  friend bool operator==(const Trajectory&, const Trajectory&) = default;
+};
 // down (data plane): issue commands, in schedule order.
 struct Lease {
   std::uint32_t phase = 0;
   std::vector<base::IssueCommand> commands;
+  std::vector<Trajectory> trajectories{};  // of all commands, in their order; or none
 
   friend bool operator==(const Lease&, const Lease&) = default;
 };

@@ -121,6 +121,13 @@ class DuePromise {
   std::map<std::uint32_t, base::Instant> starts_;
 };
 
+constexpr std::size_t kNoPart = SIZE_MAX;
+
+// Of a turn that was never sent: none.
+std::size_t frontend_of(const ledger::Fact& fact) {
+  return fact.failure == wire::Failure::kTurnSkipped ? kNoPart : std::size_t{fact.frontend};
+}
+
 // One pass per way of cutting the records, so that the values of one cut only are in memory at
 // once: 32 bytes a record.
 template <class PartOf>
@@ -133,6 +140,9 @@ std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger,
       continue;
     }
     const std::size_t index = part_of(fact);
+    if (index == kNoPart) {
+      continue;
+    }
     if (index >= parts.size()) {
       parts.resize(index + 1);  // an index nobody configured still gets a line
     }
@@ -281,8 +291,7 @@ base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& 
   const DuePromise promise(facts, ledger);
   out.all =
       cut(facts, ledger, promise, 1, [](const ledger::Fact&) { return std::size_t{0}; }).front();
-  out.frontends = cut(facts, ledger, promise, facts.config.endpoints.size(),
-                      [](const ledger::Fact& fact) { return std::size_t{fact.frontend}; });
+  out.frontends = cut(facts, ledger, promise, facts.config.endpoints.size(), frontend_of);
   out.agents = cut(facts, ledger, promise, facts.agents.size(),
                    [](const ledger::Fact& fact) { return std::size_t{fact.agent}; });
   out.failures = failures.finish();
@@ -321,6 +330,10 @@ std::string failure_text(wire::Failure failure, std::uint16_t http_status) {
       return "cancelled by the run's end";
     case wire::Failure::kInternal:
       return "internal error of the agent";
+    case wire::Failure::kTurnTimeout:
+      return "turn timeout";
+    case wire::Failure::kTurnSkipped:
+      return "not sent: a turn before it failed";
   }
   return "unknown cause";
 }
@@ -346,7 +359,7 @@ verdict::RunCount count_run(const RunFacts& facts, const ledger::Ledger& ledger,
     count.failed = failed[i];
     count.doubled = ledger.doubled_count(i);
     if (facts.rebuilt.empty()) {
-      count.issued = phase.issued;
+      count.issued = phase.issued - ledger.withheld_count(i);
       count.missing = ledger.missing_count(i, phase.issued);
       count.missing_examples = ledger.missing(i, phase.issued, kMissingExamples);
       count.never_issued = ledger.never_issued(i, phase.issued);
