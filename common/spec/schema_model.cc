@@ -148,10 +148,9 @@ std::vector<Row> model_params_rows() {
               .one_of({"auto", "on", "off"})
               .flag("streaming"),
           field("tokenizer_name", &ModelParams::tokenizer_name)
-              .about("Tokenizer to count output tokens with.")
-              .flag("tokenizer")
-              .inert("tokens are counted from the server's usage (distributed.token_source) or not "
-                     "at all"),
+              .about("Tokenizer to count tokens with: a folder with a tokenizer.json, or a name in "
+                     "the hub's cache on this host; the model's name when empty.")
+              .flag("tokenizer"),
       });
 }
 
