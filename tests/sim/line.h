@@ -43,9 +43,9 @@ class Line {
       witness_.complain("node {} cannot read a frame: {}", here_, frame.error().message);
       return messages;
     }
-    std::vector<wire::Delivered> delivered;
-    link_.receive(std::move(*frame), now, delivered);
-    for (const wire::Delivered& one : delivered) {
+    delivered_.clear();
+    link_.receive(std::move(*frame), now, delivered_);
+    for (const wire::Delivered& one : delivered_) {
       auto message = wire::decode(one.plane, one.payload);
       if (message) {
         messages.push_back(std::move(*message));
@@ -58,9 +58,12 @@ class Line {
 
   void poll(Instant now) {
     push(now);
-    std::vector<wire::Frame> frames;
-    link_.poll(now, frames);
-    for (const wire::Frame& frame : frames) {
+    if (now < link_.next_deadline()) {
+      return;  // nothing to do before then: so the link says, and its hosts sleep by it
+    }
+    frames_.clear();
+    link_.poll(now, frames_);
+    for (const wire::Frame& frame : frames_) {
       network_.send(here_, there_, wire::encode_envelope(frame));
     }
   }
@@ -84,6 +87,8 @@ class Line {
   std::size_t there_;
   wire::Link link_;
   std::deque<wire::Delivered> waiting_;
+  std::vector<wire::Delivered> delivered_;  // room that is used again, as is frames_
+  std::vector<wire::Frame> frames_;
 };
 
 // One pending wake-up of a node; earlier ones win, stale ones do nothing.
