@@ -149,11 +149,13 @@ void CoordinatorNode::check_slots(const conduct::PhaseStarted& started) {
 }
 
 void CoordinatorNode::step(const conduct::Event& event) {
-  std::vector<conduct::Command> commands;
+  std::vector<conduct::Command> commands = std::exchange(spare_commands_, {});
   machine_.step(event, local(), commands);
   for (const conduct::Command& command : commands) {
     perform(command);
   }
+  commands.clear();
+  spare_commands_ = std::move(commands);
   const conduct::PhaseRun* phase = machine_.phase();
   if (phase != nullptr && phase->mode() == conduct::PhaseRun::Mode::kFilling) {
     settled_.try_emplace(phase->phase(), world_.now());

@@ -117,7 +117,8 @@ class World {
       return false;
     }
     std::pop_heap(queue_.begin(), queue_.end());
-    const Happening next = std::move(queue_.back());  // a priority_queue would copy it, frame and all
+    const Happening next =
+        std::move(queue_.back());  // a priority_queue would copy it, frame and all
     queue_.pop_back();
     now_ = next.at;
     ++happened_;
