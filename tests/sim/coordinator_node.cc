@@ -121,6 +121,10 @@ void CoordinatorNode::hear(std::size_t from, const std::string& bytes) {
   for (wire::Message& message : peer.line->receive(bytes, local())) {
     world_.note(wire::name_of(message), 0, from);
     if (const auto* batch = std::get_if<wire::RecordBatch>(&message)) {
+      const roster::Agent* known = machine_.roster().find(from);
+      if (known != nullptr && known->lost) {
+        continue;  // as RunHost::take_batch()
+      }
       step(conduct::RecordsStored{from, batch->number, ledger_.accept(from, *batch)});
     } else {
       step(conduct::MessageFrom{from, std::move(message)});

@@ -35,6 +35,9 @@ class Line {
     push(now);
   }
 
+  // A listening side cannot address anybody it has not heard: until then its frames go nowhere.
+  void wait_for_a_word() { waits_ = true; }
+
   // The messages that became deliverable.
   std::vector<wire::Message> receive(const std::string& bytes, Instant now) {
     std::vector<wire::Message> messages;
@@ -63,6 +66,9 @@ class Line {
     }
     frames_.clear();
     link_.poll(now, frames_);
+    if (waits_ && !link_.peer().is_set()) {
+      return;
+    }
     for (const wire::Frame& frame : frames_) {
       network_.send(here_, there_, wire::encode_envelope(frame));
     }
@@ -86,6 +92,7 @@ class Line {
   std::size_t here_;
   std::size_t there_;
   wire::Link link_;
+  bool waits_ = false;
   std::deque<wire::Delivered> waiting_;
   std::vector<wire::Delivered> delivered_;  // room that is used again, as is frames_
   std::vector<wire::Frame> frames_;
