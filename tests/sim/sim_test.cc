@@ -137,6 +137,32 @@ Scenario busy_loop(std::uint64_t seed) {
   return scenario;
 }
 
+// All frontends dead, or all taking requests and never answering: the run ends, and each query that
+// was asked has a record.
+TEST(Simulation, FrontendsThatAllFailOrAllHangEndTheRunWithARecordOfEachQuery) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Scenario dead = busy_loop(seed);
+    dead.engine.service_mean = Duration::millis(2);
+    dead.engine.failure = 1;
+    const Report failed = simulate(dead);
+    ASSERT_TRUE(failed.complaints.empty()) << explain(failed);
+    ASSERT_TRUE(failed.finished && failed.outcome.complete);
+    EXPECT_EQ(failed.totals.at(0).failed, 1500U);
+    EXPECT_TRUE(failed.totals.at(0).missing.empty());
+
+    Scenario silent = busy_loop(seed);
+    silent.engine.hang = 1;
+    silent.plan.timeouts.response_idle = Duration::seconds(3);
+    silent.plan.timeouts.grace = Duration::seconds(1);
+    const Report hung = simulate(silent);
+    ASSERT_TRUE(hung.complaints.empty()) << explain(hung);
+    ASSERT_TRUE(hung.finished && !hung.outcome.complete);
+    EXPECT_EQ(hung.outcome.exit, base::ExitCode::kExecution);
+    EXPECT_EQ(hung.totals.at(0).cancelled, 24U) << "one a slot";
+    EXPECT_EQ(hung.phases.at(0).started, 24U);
+  }
+}
+
 TEST(Simulation, AnAgentThatWasFrozenTooLongStartsNothingOfItsQueueAndTheOthersGoOn) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Scenario scenario = busy_loop(seed);
