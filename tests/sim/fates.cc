@@ -22,6 +22,12 @@ void Fates::crashed(const AgentNode& agent, const CoordinatorNode& coordinator) 
 }
 
 void Fates::frozen(const AgentNode& agent, const CoordinatorNode& coordinator, Duration lasts) {
+  for (Silence& silence : silences_) {
+    if (silence.node == agent.node() && silence.until >= world_.now()) {
+      silence.until = std::max(silence.until, world_.now() + lasts);  // it sleeps on
+      return;
+    }
+  }
   silences_.push_back(
       {world_.now(), world_.now() + lasts, agent.node(), takes_part(agent, coordinator)});
 }
