@@ -48,28 +48,31 @@ struct FormatName {
   FileFormat format;
 };
 constexpr FormatName kFormats[] = {
-    {".jsonl", FileFormat::kJsonl}, {".json", FileFormat::kJson}, {".csv", FileFormat::kCsv}};
+    {".jsonl", FileFormat::kJsonl},   {".json", FileFormat::kJson},
+    {".csv", FileFormat::kCsv},       {".parquet", FileFormat::kColumns},
+    {".arrow", FileFormat::kColumns}, {".huggingface", FileFormat::kFolder}};
 
-std::string suffix_of(const std::string& path) {
-  return std::filesystem::path(path).extension().string();
+// Their rows have lines.
+bool is_text(FileFormat format) {
+  return format == FileFormat::kJsonl || format == FileFormat::kCsv;
+}
+
+// The suffix that names the format: that of x.jsonl.gz is .jsonl.
+std::string suffix_of(const std::filesystem::path& path) {
+  const std::string last = path.extension().string();
+  return last == ".gz" || last == ".zst" ? path.stem().extension().string() : last;
 }
 
 std::string why_refused(std::string_view format, bool from_suffix) {
-  if (format == ".parquet") {
-    return "Parquet is not read by this version; convert it to JSONL, for example with DuckDB: "
-           "COPY (FROM 'x.parquet') TO 'x.jsonl' (FORMAT json)";
-  }
-  if (format == ".huggingface" || format == ".arrow") {
-    return "Hugging Face directories are not read by this version; convert one to JSONL with "
-           "datasets.load_from_disk(DIR)['train'].to_json('x.jsonl')";
-  }
-  if (format == ".gz" || format == ".zst") {
-    return "compressed files are not read; decompress it first";
-  }
   if (from_suffix) {
-    return fmt::format("unsupported file extension '{}'; give format=jsonl, json or csv", format);
+    return fmt::format(
+        "unsupported file extension '{}'; give format=jsonl, json, csv, parquet "
+        "or huggingface",
+        format);
   }
-  return "unknown format; it is one of .jsonl, .json, .csv (with or without the dot)";
+  return "unknown format; it is one of .jsonl, .json, .csv, .parquet, .huggingface (with or "
+         "without the "
+         "dot)";
 }
 
 struct Chosen {
@@ -125,6 +128,10 @@ class Loader {
     made_.path = request_.path;
     made_.format = chosen->name;
     const RowCallbacks callbacks{
+        [this](std::string_view column) {
+          return note_column(column, 0) && (may_matter(column, request_.parser, request_.api) ||
+                                            column == request_.truth_column);
+        },
         [this](JsonValue&& row, std::size_t line) { return take_row(std::move(row), line); },
         [this](std::size_t place, std::string reason) {
           problems_.add({where(place), "", "", std::move(reason)});
@@ -151,8 +158,21 @@ class Loader {
     if (place == 0) {
       return request_.path;
     }
-    return format_ == FileFormat::kJson ? fmt::format("{}: row {}", request_.path, place)
-                                        : fmt::format("{}:{}", request_.path, place);
+    return is_text(format_) ? fmt::format("{}:{}", request_.path, place)
+                            : fmt::format("{}: row {}", request_.path, place);
+  }
+
+  // False: there are too many.
+  bool note_column(std::string_view name, std::size_t line) {
+    if (columns_.size() > kColumnsMax || !seen_.emplace(name).second) {
+      return columns_.size() <= kColumnsMax;
+    }
+    columns_.emplace_back(name);
+    if (columns_.size() > kColumnsMax) {
+      problems_.add({where(line), "", "", "more than 4096 different columns"});
+      return false;
+    }
+    return true;
   }
 
   bool take_row(JsonValue&& row, std::size_t line) {
@@ -163,18 +183,15 @@ class Loader {
       bytes_ += weight(made_.truths.back());
     }
     for (auto& member : row.members()) {
-      if (seen_.insert(member.first).second) {
-        columns_.push_back(member.first);
-        if (columns_.size() > kColumnsMax) {
-          problems_.add({where(line), "", "", "more than 4096 different columns"});
-          return false;
-        }
+      if (!note_column(member.first, line)) {
+        return false;
       }
       if (may_matter(member.first, request_.parser, request_.api)) {
         cells.push_back(std::move(member));
       }
     }
-    Row kept{JsonValue::of_object(std::move(cells)), static_cast<std::uint32_t>(line)};
+    Row kept{JsonValue::of_object(std::move(cells)),
+             is_text(format_) ? static_cast<std::uint32_t>(line) : 0};
     bytes_ += weight(kept.cells);
     if (bytes_ > kDatasetBytesMax || made_.rows.size() == kDatasetRowsMax) {
       problems_.add({where(line), "", "",

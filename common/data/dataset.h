@@ -1,7 +1,8 @@
 #pragma once
 
 // Dataset: the rows of a prompt file, with only the columns a request needs, JSON types kept as
-// they are in the file. Reads JSONL, JSON (list of records, or column-oriented) and CSV. Loading
+// they are in the file. Reads JSONL, JSON (list of records, or column-oriented) and CSV, each
+// packed with gzip or zstd or not, Parquet, and folders of Hugging Face's save_to_disk. Loading
 // finds all problems, each with file:line; memory is bounded by kDatasetBytesMax. Immutable after
 // load.
 
@@ -37,18 +38,18 @@ struct DatasetRequest {
 
 struct Row {
   text::JsonValue cells;   // object; a JSON null is kept (it counts for saltability), never sent
-  std::uint32_t line = 0;  // where the row began in the file; 0: unknown (JSON)
+  std::uint32_t line = 0;  // where the row began in the file; 0: it has no lines (JSON, columns)
 };
 
 struct Dataset {
   std::string path;
-  std::string format;  // ".jsonl", ".json" or ".csv"
+  std::string format;  // ".jsonl", ".json", ".csv", ".parquet", ".arrow" or ".huggingface"
   std::vector<Row> rows;
   std::vector<text::JsonValue> truths;  // as in the file, one for each row; only when asked for
   std::vector<std::string> notes;       // choices worth a log line: "prompt ← text_input"
   bool ended_by_samples = false;        // the file may have more rows than were taken
 
-  // "file:12" (JSONL, CSV) or "file: row 11" (JSON).
+  // "file:12" (JSONL, CSV) or "file: row 11" (all others).
   std::string where(std::size_t row) const;
 };
 

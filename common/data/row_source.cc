@@ -5,10 +5,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "common/data/column_files.h"
+#include "common/data/expander.h"
 #include "common/text/csv.h"
 
 namespace tutti::data {
@@ -20,31 +23,50 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
 constexpr std::size_t kJsonFileBytesMax = std::size_t{1} << 30;
 
+// Empty: a file named .gz or .zst is what it says.
+std::string why_misnamed(const std::string& path, Packing packing) {
+  const std::string suffix = std::filesystem::path(path).extension().string();
+  const bool good = (suffix != ".gz" || packing == Packing::kGzip) &&
+                    (suffix != ".zst" || packing == Packing::kZstd);
+  return good ? std::string() : fmt::format("named {}, but does not start as such a file", suffix);
+}
+
 struct CloseFile {
   void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-// Blocks of the file go to `take` until it says stop. False: an I/O error, reported.
+// Text of the file, expanded when it is packed, goes to `take` until it says stop. False: an I/O
+// error or damage, reported with the line it was found in (`line`; 0: the file as a whole).
 bool read_blocks(const std::string& path, const RowCallbacks& callbacks,
-                 const std::function<bool(std::string_view)>& take) {
+                 const std::function<bool(std::string_view)>& take,
+                 const std::function<std::size_t()>& line) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) {
     callbacks.problem(0, fmt::format("cannot be opened: {}", std::strerror(errno)));
     return false;
   }
+  Expander expander;
   std::vector<char> block(kReadBytes);
-  for (;;) {
+  bool more = true;
+  while (more) {
     const std::size_t n = std::fread(block.data(), 1, block.size(), file.get());
     if (n == 0) {
       break;
     }
-    if (!take(std::string_view(block.data(), n))) {
-      return true;
-    }
+    more = expander.feed(std::string_view(block.data(), n), take);
   }
   if (std::ferror(file.get()) != 0) {
-    callbacks.problem(0, fmt::format("cannot be read: {}", std::strerror(errno)));
+    callbacks.problem(line(), fmt::format("cannot be read: {}", std::strerror(errno)));
+    return false;
+  }
+  more = more && expander.finish(take);
+  if (!expander.error().empty()) {
+    callbacks.problem(line(), expander.error());
+    return false;
+  }
+  if (const std::string wrong = why_misnamed(path, expander.packing()); more && !wrong.empty()) {
+    callbacks.problem(0, wrong);
     return false;
   }
   return true;
@@ -87,6 +109,8 @@ class LineRows {
     return true;
   }
 
+  std::size_t line() const { return number_; }
+
   void finish() {
     if (!line_.empty()) {
       take(line_);
@@ -120,10 +144,13 @@ class LineRows {
 void read_jsonl(const std::string& path, const RowCallbacks& callbacks) {
   LineRows rows(callbacks);
   bool ended = false;
-  const bool read = read_blocks(path, callbacks, [&](std::string_view bytes) {
-    ended = !rows.feed(bytes);
-    return !ended;
-  });
+  const bool read = read_blocks(
+      path, callbacks,
+      [&](std::string_view bytes) {
+        ended = !rows.feed(bytes);
+        return !ended;
+      },
+      [&rows] { return rows.line(); });
   if (read && !ended) {
     rows.finish();
   }
@@ -164,10 +191,13 @@ void read_csv(const std::string& path, const RowCallbacks& callbacks) {
     return rows.take(fields, line);
   };
   bool more = true;
-  const bool read = read_blocks(path, callbacks, [&](std::string_view bytes) {
-    more = reader.feed(bytes, sink);
-    return more;
-  });
+  const bool read = read_blocks(
+      path, callbacks,
+      [&](std::string_view bytes) {
+        more = reader.feed(bytes, sink);
+        return more;
+      },
+      [&reader] { return reader.line(); });
   if (read && more) {
     static_cast<void>(reader.finish(sink));
   }
@@ -218,10 +248,13 @@ void read_column_oriented(const JsonValue& table, const RowCallbacks& callbacks)
 
 void read_json_file(const std::string& path, const RowCallbacks& callbacks) {
   std::string whole;
-  const bool read = read_blocks(path, callbacks, [&whole](std::string_view bytes) {
-    whole.append(bytes);
-    return whole.size() <= kJsonFileBytesMax;
-  });
+  const bool read = read_blocks(
+      path, callbacks,
+      [&whole](std::string_view bytes) {
+        whole.append(bytes);
+        return whole.size() <= kJsonFileBytesMax;
+      },
+      [] { return std::size_t{0}; });
   if (!read) {
     return;
   }
@@ -259,6 +292,15 @@ void read_rows(const std::string& path, FileFormat format, const RowCallbacks& c
       return read_csv(path, callbacks);
     case FileFormat::kJson:
       return read_json_file(path, callbacks);
+    case FileFormat::kColumns:
+      return read_column_files({path}, callbacks);
+    case FileFormat::kFolder:
+      if (const auto files = arrow_files(path)) {
+        read_column_files(*files, callbacks);
+      } else {
+        callbacks.problem(0, files.error().message);
+      }
+      return;
   }
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-// The C ABI of the one Rust library (common/rust/src): tokenizers and chat templates. Text is UTF-8
-// with a size, never ended by zero. A function that can fail leaves its words in `error`, which the
-// caller frees with tutti_bytes_free as it does any other TuttiBytes it was given; nothing unwinds.
-// Everything may be called from any thread; one tokenizer or template may be used by many at once.
-// Where cargo is missing, absent.cc stands in: every function then fails with words that say so.
+// The C ABI of the one Rust library (common/rust/src): tokenizers, chat templates, column files.
+// Text is UTF-8 with a size, never ended by zero. A function that can fail leaves its words in
+// `error`, which the caller frees with tutti_bytes_free as it does any other TuttiBytes it was
+// given; nothing unwinds. Everything may be called from any thread; one tokenizer or template may
+// be used by many at once. Where cargo is missing, absent.cc stands in: every function then fails
+// with words that say so.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,5 +48,17 @@ void tutti_template_close(TuttiTemplate* chat);
 // in seconds since 1970 of the local clock.
 bool tutti_template_render(const TuttiTemplate* chat, const char* context, std::size_t size,
                            std::int64_t local_seconds, TuttiBytes* text, TuttiBytes* error);
+
+struct TuttiRows;
+// A Parquet file, else an Arrow stream (what Hugging Face's save_to_disk writes). Null on error.
+TuttiRows* tutti_rows_open(const char* path, std::size_t size, TuttiBytes* error);
+void tutti_rows_close(TuttiRows* rows);
+// `names`: a JSON list of all columns, in the file's order.
+bool tutti_rows_columns(const TuttiRows* rows, TuttiBytes* names, TuttiBytes* error);
+// `names`: a JSON list of the columns to read; one whose type JSON cannot tell is an error.
+bool tutti_rows_choose(TuttiRows* rows, const char* names, std::size_t size, TuttiBytes* error);
+// The next few hundred rows, each a JSON object and a line end; nothing after the last. Memory is
+// bounded by a page of each chosen column (Parquet) or by a batch as it was written (Arrow).
+bool tutti_rows_next(TuttiRows* rows, TuttiBytes* lines, TuttiBytes* error);
 
 }  // extern "C"

@@ -57,4 +57,22 @@ bool tutti_template_render(const TuttiTemplate*, const char*, std::size_t, std::
   return false;
 }
 
+TuttiRows* tutti_rows_open(const char*, std::size_t, TuttiBytes* error) {
+  say_why(error);
+  return nullptr;
+}
+void tutti_rows_close(TuttiRows*) {}
+bool tutti_rows_columns(const TuttiRows*, TuttiBytes*, TuttiBytes* error) {
+  say_why(error);
+  return false;
+}
+bool tutti_rows_choose(TuttiRows*, const char*, std::size_t, TuttiBytes* error) {
+  say_why(error);
+  return false;
+}
+bool tutti_rows_next(TuttiRows*, TuttiBytes*, TuttiBytes* error) {
+  say_why(error);
+  return false;
+}
+
 }  // extern "C"

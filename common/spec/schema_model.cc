@@ -165,7 +165,8 @@ static std::vector<Row> dataset_rows() {
           field("path", &DatasetSpec::path).about("The file."),
           field("format", &DatasetSpec::format)
               .about(
-                  "Format of the file (`.jsonl`, `.json`, `.csv`); its suffix says it when null."),
+                  "Format of the file (`.jsonl`, `.json`, `.csv`, `.parquet`, `huggingface`); its "
+                  "suffix says it when null."),
           field("samples", &DatasetSpec::samples)
               .about("Use the first N rows only; the reference reads this field and uses all rows.")
               .above(0),
@@ -177,9 +178,7 @@ static std::vector<Row> dataset_rows() {
               .about("Columns to rename, as target: source, e.g. `prompt: question`.")
               .nullable(),
           field("generate_params", &DatasetSpec::generate_params)
-              .about("Arguments for generating a predefined data set.")
-              .refused("predefined data sets are not generated here; prepare a JSONL file and name "
-                       "it in path"),
+              .about("Which form of a predefined data set is meant: `variant`, `max_samples` …"),
       },
       section(heading("accuracy_config").about("How replies to this data set are scored."),
               &DatasetSpec::accuracy_config, accuracy_rows()),

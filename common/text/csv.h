@@ -36,6 +36,7 @@ class CsvReader {
   bool finish(const Sink& sink);
 
   const CsvError& error() const { return error_; }
+  std::size_t line() const { return line_; }  // of the next byte
   bool stopped_by_sink() const { return stopped_ && error_.line == 0; }
 
  private:

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "common/spec/redact.h"
 #include "common/text/json_read.h"
 #include "coordinator/accuracy/tally.h"
+#include "coordinator/conduct/row_choice.h"
 
 namespace tutti::conduct {
 namespace {
@@ -61,29 +61,18 @@ base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Order& or
 
 base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::ApiType api,
                                          std::optional<std::string> truth_column = std::nullopt) {
-  data::DatasetRequest request;
-  request.path = wanted.path.value_or("");
-  request.format = wanted.format.value_or("");
-  request.parser = wanted.parser;
-  request.api = api;
-  request.truth_column = std::move(truth_column);
-  if (wanted.samples) {
-    request.samples = static_cast<std::uint64_t>(*wanted.samples);
+  auto chosen = choose_rows(wanted);
+  if (!chosen) {
+    return tl::unexpected(chosen.error());
   }
-  if (request.path.empty()) {
-    return base::fail(ExitCode::kInput,
-                      fmt::format("data set '{}' has no path; predefined data sets are not "
-                                  "generated here: prepare a JSONL file and name it in path",
-                                  wanted.name));
-  }
-  if (!std::filesystem::exists(request.path)) {
-    return base::fail(ExitCode::kInput, fmt::format("Dataset file not found: {}", request.path));
-  }
-  auto loaded = data::load_dataset(request);
+  chosen->file.api = api;
+  chosen->file.truth_column = std::move(truth_column);
+  auto loaded = data::load_dataset(chosen->file);
   if (!loaded) {
     return base::fail(ExitCode::kSetup,
                       "Failed to load dataset:\n" + spec::to_text(loaded.error()));
   }
+  pick_rows(*chosen, *loaded);
   return std::move(*loaded);
 }
 

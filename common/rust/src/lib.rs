@@ -2,5 +2,6 @@
 //! Nothing unwinds across it, and every allocation that leaves has a function here that frees it.
 
 mod border;
+mod rows;
 mod template;
 mod tokenizer;

@@ -1,0 +1,47 @@
+#pragma once
+
+// The reference client's predefined data sets, by name (`id` or `id::preset`): which file of its
+// cache folder holds one, how its columns are named, which rows are taken. Nothing is fetched or
+// generated here; the error for a file that is not there says where its rows come from. Presets
+// whose prompt texts belong to the reference are refused by name. Pure but for looking for files.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/text/json_read.h"
+
+namespace tutti::data {
+
+inline constexpr std::string_view kCacheFolder = "dataset_cache";  // in the current folder
+
+// What `max_samples` and `seed` choose: Random(seed).sample(range(rows), count) of CPython.
+struct RowPick {
+  std::uint64_t seed = 0;
+  std::uint64_t count = 0;
+};
+
+struct CachedSet {
+  std::string path;
+  std::optional<std::vector<std::pair<std::string, std::string>>> parser;  // of the preset
+  std::optional<RowPick> pick;
+  std::vector<std::string> notes;
+};
+
+// True when the part of `name` before `::` is a predefined id.
+bool is_predefined(std::string_view name);
+// "aime25, bfcl_v4, …", for messages.
+std::string predefined_ids();
+
+// `params`: generate_params, null or an object. `name` is predefined.
+base::Result<CachedSet> find_predefined(std::string_view name, const text::JsonValue& params,
+                                        const std::string& cache = std::string(kCacheFolder));
+
+// Indices in the order CPython's sample gives them; all of them in order when count ≥ rows.
+std::vector<std::uint64_t> picked_rows(const RowPick& pick, std::uint64_t rows);
+
+}  // namespace tutti::data

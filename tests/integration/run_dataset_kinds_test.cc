@@ -1,0 +1,105 @@
+// Every kind of data set, whole, with the real binaries: each row is asked and answered once.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/rust/abi.h"
+#include "tests/support/program.h"
+
+namespace tutti::testing_support {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kSource = TUTTI_SOURCE_DIR;
+
+// Every row of the file is asked once.
+void expect_whole(const std::string& name, const std::string& path, int rows) {
+  const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--tokens", "2"});
+  const std::string folder = fresh_folder("kinds-" + name) + "/run";
+  const Ran ran = run_program({"tutti", "benchmark", "offline", "--endpoints", mock.urls()[0],
+                               "--model", "m", "--dataset", path, "--report-dir", folder});
+  ASSERT_EQ(ran.exit_code, 0) << ran.output;
+  const auto summary = read_json(folder + "/performance/result_summary.json");
+  EXPECT_EQ(summary["n_samples_issued"], rows) << path;
+  EXPECT_EQ(summary["n_samples_completed"], rows) << path;
+}
+
+TEST(DatasetKinds, APackedFileRunsWhole) {
+  expect_whole("gzip", kSource + "/configs/data/minutes.jsonl.gz", 20);
+}
+
+TEST(DatasetKinds, ColumnFilesRunWhole) {
+  if (!tutti_rust_present()) {
+    GTEST_SKIP() << "built without cargo";
+  }
+  expect_whole("parquet", kSource + "/configs/data/minutes.parquet", 20);
+  expect_whole("huggingface", kSource + "/configs/data/minutes_folder", 20);
+}
+
+TEST(DatasetKinds, ColumnFilesAreRefusedByNameWithoutCargo) {
+  if (tutti_rust_present()) {
+    GTEST_SKIP() << "built with cargo";
+  }
+  const Ran ran =
+      run_program({"tutti", "benchmark", "offline", "--endpoints", "http://127.0.0.1:1", "--model",
+                   "m", "--dataset", kSource + "/configs/data/minutes.parquet", "--report-dir",
+                   fresh_folder("kinds-refused") + "/run"});
+  EXPECT_EQ(ran.exit_code, 3) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("install cargo"));
+}
+
+TEST(DatasetKinds, APromptOfContentPartsIsAsked) {
+  const std::string base = fresh_folder("kinds-parts");
+  std::ofstream(base + "/parts.jsonl")
+      << R"({"prompt":[{"type":"text","text":"Answer: B"},{"type":"image_url",)"
+      << R"("image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}],"ground_truth":"choice2"})"
+      << "\n";
+  expect_whole("parts-run", base + "/parts.jsonl", 1);
+}
+
+// A predefined set from its cache, in the folder where the run is started; rows as max_samples
+// takes them.
+TEST(DatasetKinds, APredefinedSetComesFromItsCacheOrIsSaidToBeMissing) {
+  const std::string base = fresh_folder("kinds-predefined");
+  const std::string cached = "dataset_cache/livecodebench/release_v6";
+  std::filesystem::create_directories(base + "/" + cached);
+  std::ofstream rows(base + "/" + cached + "/rows.jsonl");
+  for (int i = 0; i < 9; ++i) {
+    rows << fmt::format("{{\"question\":\"q{}\",\"starter_code\":\"\"}}\n", i);
+  }
+  rows.close();
+  const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--tokens", "2"});
+  const auto run = [&](const std::string& name) {
+    std::ofstream(base + "/c.yaml") << fmt::format(
+        "type: offline\nmodel_params: {{name: m}}\ndatasets: [{{name: '{}', samples: 4}}]\n"
+        "endpoint_config: {{endpoints: [{}]}}\nreport_dir: {}/run\n",
+        name, mock.urls()[0], base);
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(base);
+    Ran ran = run_program({"tutti", "benchmark", "from-config", "-c", base + "/c.yaml"});
+    std::filesystem::current_path(before);
+    return ran;
+  };
+  const Ran good = run("livecodebench");
+  ASSERT_EQ(good.exit_code, 0) << good.output;
+  EXPECT_THAT(good.output, HasSubstr("is read from " + cached + "/rows.jsonl"));
+  EXPECT_EQ(read_json(base + "/run/performance/result_summary.json")["n_samples_completed"], 4);
+  const Ran missing = run("gpqa");
+  EXPECT_EQ(missing.exit_code, 2) << missing.output;
+  EXPECT_THAT(missing.output, AllOf(HasSubstr("dataset_cache/gpqa/diamond/gpqa_diamond.parquet"),
+                                    HasSubstr("Idavidrein/gpqa")));
+  const Ran texts = run("livecodebench::gptoss");
+  EXPECT_EQ(texts.exit_code, 2) << texts.output;
+  EXPECT_THAT(texts.output, HasSubstr("parser: {prompt: COLUMN}"));
+}
+
+}  // namespace
+}  // namespace tutti::testing_support
