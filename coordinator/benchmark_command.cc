@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -18,6 +19,7 @@
 #include "common/spec/redact.h"
 #include "common/sys/process.h"
 #include "common/sys/signals.h"
+#include "coordinator/audit.h"
 #include "coordinator/commands.h"
 #include "coordinator/launch/srt.h"
 #include "coordinator/measurement_window.h"
@@ -64,6 +66,18 @@ base::Result<std::string> open_folder(const spec::Config& config, const base::Cl
   return folder;
 }
 
+// The reference's line, Python's spelling of the values included: scripts read it.
+std::string mode_line(const spec::Order& order) {
+  static constexpr const char* kNames[] = {"PERF", "ACC", "BOTH"};
+  const auto& qps = order.config.settings.load_pattern.target_qps;
+  const std::string rate = !qps                                      ? "None"
+                           : *qps == std::floor(*qps) && *qps < 1e15 ? fmt::format("{:.1f}", *qps)
+                                                                     : fmt::format("{}", *qps);
+  return fmt::format("Mode: TestMode.{}, Target QPS: {}, Responses: {}",
+                     kNames[static_cast<std::size_t>(order.mode)], rate,
+                     order.mode == spec::RunMode::kPerf ? "False" : "True");
+}
+
 void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
                    const conduct::HostSettings& settings) {
   const spec::Config& config = order.config;
@@ -85,10 +99,18 @@ void say_what_runs(const spec::Order& order, const conduct::RunInput& input,
   for (const auto& note : input.notes) {
     base::log_info("benchmark", note);
   }
+  const spec::Warmup& warmup = config.settings.warmup;
+  if (warmup.enabled && !warmup.salt && order.mode != spec::RunMode::kAcc) {
+    base::log_warning("benchmark",
+                      "warm-up without salt: the server's prefix cache will know the measured "
+                      "prompts; settings.warmup.salt (--warmup-salt) keeps them apart");
+  }
   for (const auto& phase : input.phases) {
     base::log_info("benchmark", fmt::format("Phase {}: {} queries", phase.name, phase.spec.total));
   }
-  base::log_info("benchmark", fmt::format("Frontends: {}", fmt::join(settings.frontends, ", ")));
+  base::log_info("benchmark", mode_line(order));
+  base::log_info("benchmark",
+                 fmt::format("Connecting: ['{}']", fmt::join(settings.frontends, "', '")));
   base::log_info("benchmark", fmt::format("Agents: {} ({} started here)",
                                           settings.plan.agents_expected, settings.local_agents));
 }
@@ -131,10 +153,41 @@ report::TokenCounts count_with(const Counter& counter, const spec::Config& confi
   return counts;
 }
 
+// What an audit changes of a run, and wants of it.
+struct Twist {
+  std::optional<std::int64_t> single_row;  // every query asks this one
+  std::int64_t rows_min = 0;               // the data set must have
+  report::Summary summary = {};            // out: of a run that started a phase
+};
+
+// kSetup when the data set has not what the audit asks for.
+base::Status apply_twist(const Twist& twist, conduct::RunInput& input) {
+  const auto rows = static_cast<std::int64_t>(input.dataset.rows.size());
+  if (twist.rows_min > rows) {
+    return base::fail(ExitCode::kSetup,
+                      fmt::format("audit.samples {} is more than the {} rows of the data set",
+                                  twist.rows_min, rows));
+  }
+  if (!twist.single_row) {
+    return {};
+  }
+  if (*twist.single_row >= rows) {
+    return base::fail(ExitCode::kSetup,
+                      fmt::format("audit.sample_index {} is no row of the data set's {}",
+                                  *twist.single_row, rows));
+  }
+  for (auto& phase : input.phases) {
+    phase.spec.order = plan::OrderKind::kSingle;
+    phase.spec.single_row = static_cast<base::SampleIndex>(*twist.single_row);
+  }
+  return {};
+}
+
 // Report and folder of a run that started a phase; the verdict's exit code.
 ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
                     const conduct::HostSettings& settings, const conduct::RunOutcome& outcome,
-                    std::optional<MeasurementWindow>& window, const Counter& counter) {
+                    std::optional<MeasurementWindow>& window, const Counter& counter,
+                    Twist& twist) {
   const report::RunFacts facts = run_facts(config, settings, outcome);
   std::optional<report::TokenCounts> counts;
   if (counter.tokens) {
@@ -146,6 +199,7 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
     return fail_with(made.error());
   }
   made->accuracy = score_run(input, outcome);
+  twist.summary = made->summary;
   const SentPrompts prompts(input);
   const auto status = write_or_rescue(*made, prompts, outcome.ledger, settings.folder);
   if (window) {
@@ -182,7 +236,7 @@ base::Status adopt_pool(spec::Config& config) {
   return {};
 }
 
-ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
+ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& twist) {
   if (const auto scored = accuracy::choose_methods(order.config, order.mode); !scored) {
     base::log_error("benchmark", "Accuracy cannot be scored:\n" + spec::to_text(scored.error()));
     return ExitCode::kInput;
@@ -216,9 +270,12 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
     return fail_with(tokens.error());
   }
   const Counter counter{tokens->has_value() ? std::move(*tokens) : std::nullopt, signals};
-  const auto input = conduct::prepare(order, *folder);
+  auto input = conduct::prepare(order, *folder);
   if (!input) {
     return fail_with(input.error());
+  }
+  if (auto status = apply_twist(twist, *input); !status) {
+    return fail_with(status.error());
   }
   conduct::HostSettings settings = host_settings(order.config, *input, *folder);
   settings.keys = std::move(keys->own);
@@ -246,7 +303,8 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
   const auto& reasons = outcome->outcome.reasons;
   for (auto at = reasons.begin(); at != reasons.end(); ++at) {
     if (std::find(reasons.begin(), at, *at) == at) {
-      base::log_error("benchmark", *at);
+      const bool no_connection = at->find("cannot reach http") != std::string::npos;
+      base::log_error("benchmark", (no_connection ? "Failed to connect to endpoint: " : "") + *at);
     }
   }
   if (!outcome->outcome.any_phase) {
@@ -254,7 +312,78 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch) {
                                              settings.folder));
     return outcome->outcome.exit;
   }
-  return report_run(order.config, *input, settings, *outcome, window, counter);
+  return report_run(order.config, *input, settings, *outcome, window, counter, twist);
+}
+
+struct AuditRun {
+  ExitCode exit = ExitCode::kOk;
+  audit::Phase phase;
+};
+
+// One of the audit's two runs, whole, in a folder of its own.
+AuditRun audit_run(spec::Order order, const std::string& folder, std::int64_t requests,
+                   Twist twist) {
+  spec::Config& config = order.config;
+  config.report_dir = folder;
+  config.audit.present = false;
+  config.settings.runtime.n_samples_to_issue = requests;
+  order.mode = spec::RunMode::kPerf;
+  AuditRun out;
+  out.exit = run_order(std::move(order), {}, twist);
+  out.phase = {requests, twist.summary.n_completed, twist.summary.qps.value_or(0)};
+  if (out.exit == ExitCode::kOk && !(out.phase.qps > 0)) {
+    base::log_error("audit", folder + ": no rate could be measured");
+    out.exit = ExitCode::kExecution;
+  }
+  return out;
+}
+
+ExitCode run_audit(const spec::Order& order, const std::string& folder) {
+  const spec::Audit& wanted = order.config.audit;
+  if (order.config.settings.load_pattern.type == spec::Pattern::kPoisson) {
+    base::log_error("audit",
+                    "output_caching_test compares rates: load_pattern.type must be max_throughput "
+                    "or concurrency");
+    return ExitCode::kSetup;
+  }
+  const auto reference = audit_run(order, folder + "/audit/reference", wanted.samples,
+                                   {.single_row = {}, .rows_min = wanted.samples});
+  if (reference.exit != ExitCode::kOk) {
+    return reference.exit;
+  }
+  const auto repeated =
+      audit_run(order, folder + "/audit/output_caching",
+                wanted.audit_samples.value_or(wanted.samples), {.single_row = wanted.sample_index});
+  if (repeated.exit != ExitCode::kOk) {
+    return repeated.exit;
+  }
+  const auto verdict = audit::judge(reference.phase, repeated.phase, wanted.threshold);
+  const auto status = audit::write_audit(
+      folder + "/audit", audit::json_of(reference.phase, repeated.phase, wanted.threshold, verdict),
+      verdict.passed);
+  if (!status) {
+    return fail_with(status.error());
+  }
+  if (!verdict.passed) {
+    base::log_error("audit", "Compliance audit output_caching_test FAILED: " + verdict.reason);
+    return ExitCode::kUsage;
+  }
+  base::log_info("audit", "Compliance audit output_caching_test passed: " + verdict.reason);
+  return ExitCode::kOk;
+}
+
+// The run, and the audit after it; `only` leaves the run out.
+ExitCode run_all(spec::Order order, const conduct::PhaseWatch& watch) {
+  if (!order.config.report_dir) {
+    order.config.report_dir = default_folder(base::SystemClock{});
+  }
+  const std::string folder = *order.config.report_dir;
+  ExitCode exit = ExitCode::kOk;
+  if (!order.config.audit.present || !order.config.audit.only) {
+    Twist none;
+    exit = run_order(order, watch, none);
+  }
+  return exit == ExitCode::kOk && order.config.audit.present ? run_audit(order, folder) : exit;
 }
 
 ExitCode take(spec::Ordering ordering, const std::string& command, bool from_file,
@@ -264,7 +393,7 @@ ExitCode take(spec::Ordering ordering, const std::string& command, bool from_fil
     base::log_warning("config", spec::to_text(warning));
   }
   if (ordering) {
-    return run_order(std::move(*ordering), watch);
+    return run_all(std::move(*ordering), watch);
   }
   const std::string problems = spec::to_text(ordering.error().problems);
   if (from_file && ordering.error().code != ExitCode::kUsage) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -159,14 +160,19 @@ ExitCode tell(const ledger::Ledger& ledger, std::uint64_t requests,
           fmt::format("{} at {}: {}", id, frontends[fact->frontend], texts.error_message));
       continue;
     }
+    const std::uint64_t step = std::max<std::uint64_t>(1, requests / 10);
+    const std::string output = texts.output.content_first + texts.output.content_rest;
+    if ((seq + 1) % step == 0 || seq + 1 == requests) {
+      base::log_info("probe", fmt::format("  Processed {}/{} responses : {} : {}", seq + 1,
+                                          requests, id, output.substr(0, kSampleColumns)));
+    }
     const std::int64_t latency_ns = (fact->done_at - fact->issued_at).ns;
     ++succeeded;
     total_ns += latency_ns;
     least_ns = std::min(least_ns, latency_ns);
     most_ns = std::max(most_ns, latency_ns);
     if (samples.size() < kSamplesShown) {
-      samples.push_back(fmt::format(
-          "[{}] {}", id, shortened(texts.output.content_first + texts.output.content_rest)));
+      samples.push_back(fmt::format("[{}] {}", id, shortened(output)));
     }
   }
   base::log_info("probe", fmt::format("Completed: {}/{} successful", succeeded, requests));
@@ -199,6 +205,17 @@ ExitCode tell(const ledger::Ledger& ledger, std::uint64_t requests,
   return ExitCode::kOk;
 }
 
+// The whole burst is handed out when its phase starts; the lines are those scripts wait for.
+void say_issued(std::uint64_t requests) {
+  const std::uint64_t step = std::max<std::uint64_t>(1, requests / 10);
+  for (std::uint64_t i = 1; i <= requests; ++i) {
+    if (i % step == 0 || i == requests) {
+      base::log_info("probe", fmt::format("  Issued {}/{} requests", i, requests));
+    }
+  }
+  base::log_info("probe", fmt::format("Waiting for {} responses...", requests));
+}
+
 ExitCode run_probe(const ProbeOptions& options, const std::string& folder) {
   const auto config = config_of(options);
   if (!config) {
@@ -214,6 +231,12 @@ ExitCode run_probe(const ProbeOptions& options, const std::string& folder) {
   }
   conduct::HostSettings settings = host_settings(*config, *input, folder);
   settings.show_progress = false;
+  bool said_issued = false;
+  settings.watch = [&](const report::PhaseFacts&, std::uint64_t, std::uint64_t) {
+    if (!std::exchange(said_issued, true)) {
+      say_issued(options.requests);
+    }
+  };
   base::log_info("probe", fmt::format("Probing: {}", fmt::join(settings.frontends, ", ")));
   base::log_info("probe", fmt::format("Sending {} requests...", options.requests));
   const auto outcome = conduct::conduct_run(settings, clock, signals);

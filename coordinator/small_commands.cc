@@ -17,6 +17,7 @@
 #include "common/sys/limits.h"
 #include "common/sys/process.h"
 #include "coordinator/commands.h"
+#include "coordinator/host_text.h"
 
 namespace tutti {
 namespace {
@@ -74,21 +75,23 @@ std::string info_text() {
   uname(&name);
   const auto files = sys::open_files_limit();
   const char* user = std::getenv("USER");
+  const char* venv = std::getenv("VIRTUAL_ENV");
   return fmt::format(
       "Inference Endpoint Benchmarking Tool v{} (tutti; not the MLPerf reference client)\n"
       "=== System Information ===\n"
       "Build:\n  Compiler: {}\n  C++: {}\n"
       "Operating System:\n  System: {}\n  Release: {}\n  Version: {}\n  Architecture: {}\n  "
       "Hostname: {}\n"
-      "CPU:\n  Usable cores: {}\n"
-      "{}{}"
+      "CPU:\n  Usable cores: {}\n{}"
+      "{}{}{}"
       "Limits:\n  Open files: {} (hard limit {})\n  Local ports: {} per source address and "
       "frontend\n"
-      "Environment:\n  Working Directory: {}\n  User: {}",
+      "Environment:\n  Working Directory: {}\n  User: {}\n  Virtual Env: {}",
       TUTTI_VERSION, __VERSION__, __cplusplus, name.sysname, name.release, name.version,
-      name.machine, name.nodename, sys::usable_cores(), memory_lines(), disk_lines(), files.soft,
-      files.hard, sys::ephemeral_ports(), std::filesystem::current_path().string(),
-      user == nullptr ? "unknown" : user);
+      name.machine, name.nodename, sys::usable_cores(), host::cpu_lines(), memory_lines(),
+      disk_lines(), host::network_lines(), files.soft, files.hard, sys::ephemeral_ports(),
+      std::filesystem::current_path().string(), user == nullptr ? "unknown" : user,
+      venv == nullptr ? "None" : venv);
 }
 
 }  // namespace

@@ -56,9 +56,13 @@ void put_seed(const Field& field, const Tree& tree, Findings& findings) {
   const auto number = to_whole(tree);
   if (!number) {
     findings.wrong(field.path, tree, number.error());
-  } else if (number->too_large || (number->negative && number->magnitude != 0)) {
+  } else if (number->too_large) {
+    findings.wrong(field.path, tree, "must be between 0 and 18446744073709551615");
+  } else if (number->negative && field.path == "settings.warmup.warmup_random_seed") {
+    // Warm-up seeds its generators with this number and its successors, so the sign would matter.
     findings.wrong(field.path, tree, "must be between 0 and 18446744073709551615");
   } else {
+    // The reference's generators are seeded with the magnitude: -7 and 7 draw the same.
     member<std::uint64_t>(field) = number->magnitude;
   }
 }

@@ -27,4 +27,7 @@ const std::vector<std::string>& template_kinds();
 // docs/config.md.
 std::string config_reference_markdown();
 
+// docs/coming-from-inference-endpoint.md.
+std::string coming_from_markdown();
+
 }  // namespace tutti::spec

@@ -56,7 +56,22 @@ void check_load_pattern(const Tree& tree, const Config& config, Findings& findin
   }
 }
 
-// R9, R10. Runs after R7, so that a submission has a mode.
+// The one bus the reference knows; a file that names another would fail there too.
+void check_bus(const Tree& tree, const Config& config, Findings& findings) {
+  const std::string field = "settings.client.transport.type";
+  if (config.settings.client.transport.type != "zmq" && findings.is_clean(field)) {
+    findings.wrong(field, *tree.find_path(field), "must be zmq; remove the key");
+  }
+}
+
+void check_audit(const Tree& tree, const Config& config, Findings& findings) {
+  const std::string field = "audit.test";
+  if (config.audit.present && config.audit.test != "output_caching_test" &&
+      findings.is_clean(field)) {
+    findings.wrong_at(place_of(tree, field), field, "must be output_caching_test");
+  }
+}
+
 void check_warmup(const Tree& tree, const Config& config, Findings& findings) {
   const std::string field = "settings.warmup.drain";
   if (config.settings.warmup.enabled && !config.settings.warmup.drain &&
@@ -67,6 +82,7 @@ void check_warmup(const Tree& tree, const Config& config, Findings& findings) {
   }
 }
 
+// R9, R10. Runs after R7, so that a submission has a mode.
 void check_mode(const Tree& tree, const Config& config, Findings& findings) {
   if (config.type == TestType::kSubmission && config.benchmark_mode == BenchmarkMode::kNone) {
     if (findings.is_clean("type") && findings.is_clean("benchmark_mode")) {
@@ -251,6 +267,8 @@ std::string stem_of(std::string_view path) {
 void apply_rules(const Tree& tree, Config& config, Findings& findings) {
   check_load_pattern(tree, config, findings);
   check_durations(tree, config, findings);
+  check_bus(tree, config, findings);
+  check_audit(tree, config, findings);
   check_endpoints(tree, config, findings);
   derive_names(tree, config, findings);
   apply_overrides(tree, config, findings);

@@ -96,6 +96,12 @@ class Chooser {
         problem(i, "name", dataset.name, "is the name of a phase of its own; give it another");
       }
     }
+    if (wanted.eval_method == spec::Scorer::kNone) {
+      problem(i, "accuracy_config.eval_method", "",
+              fmt::format("Dataset '{}' requires accuracy_config with eval_method: {}",
+                          dataset.name, why_refused(wanted.eval_method)));
+      return;
+    }
     if (std::string why = why_refused(wanted.eval_method); !why.empty()) {
       problem(i, "accuracy_config.eval_method", "", std::move(why));
       return;
@@ -117,16 +123,19 @@ class Chooser {
   void take_extractor(std::size_t i, const spec::AccuracyConfig& wanted, Method& method) {
     constexpr const char* kField = "accuracy_config.extractor";
     if (!wanted.extractor) {
-      problem(i, kField, "",
-              fmt::format("its scorer requires an extractor: one of {}", extractor_names()));
+      problem(
+          i, kField, "",
+          fmt::format("names a scorer which requires an extractor: one of {}", extractor_names()));
     } else if (const auto known = extractor_named(*wanted.extractor); known) {
       method.extractor = *known;
     } else if (*wanted.extractor == "function_call_extractor") {
       problem(i, kField, *wanted.extractor,
               "reads calls for bfcl_v4, which is not scored here; take another extractor");
     } else {
-      problem(i, kField, *wanted.extractor,
-              fmt::format("is not registered; it is one of {}", extractor_names()));
+      problem(
+          i, kField, *wanted.extractor,
+          fmt::format("is unknown: Extractor '{}' is not registered - available extractors: [{}]",
+                      *wanted.extractor, extractor_names()));
     }
   }
 

@@ -225,9 +225,6 @@ base::Status add_measured_phases(const spec::Config& config, RunInput& input) {
       if (auto status = data::check_saltable(input.dataset); !status) {
         return status;
       }
-    } else {
-      input.notes.emplace_back(
-          "warm-up without salt: the server's prefix cache will know the measured prompts");
     }
     auto phase = warmup_phase(config, rows);
     if (!phase) {

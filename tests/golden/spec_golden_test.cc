@@ -54,8 +54,9 @@ TEST(SpecGolden, ConcurrencyTemplate) {
                 template_yaml("concurrency").value());
 }
 
-TEST(SpecGolden, CommittedReferencePageIsUpToDate) {
+TEST(SpecGolden, CommittedReferencePagesAreUpToDate) {
   expect_golden(kRoot + "/docs/config.md", config_reference_markdown());
+  expect_golden(kRoot + "/docs/coming-from-inference-endpoint.md", coming_from_markdown());
 }
 
 }  // namespace

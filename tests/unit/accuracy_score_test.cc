@@ -192,7 +192,7 @@ TEST(AccuracyMethod, ExtractorsExtrasAndNamesAreChecked) {
   EXPECT_THAT(refusal(config_with(wanted(Scorer::kPassAt1, std::nullopt))),
               HasSubstr("requires an extractor"));
   EXPECT_THAT(refusal(config_with(wanted(Scorer::kPassAt1, "regex_extractor"))),
-              HasSubstr("regex_extractor is not registered"));
+              HasSubstr("'regex_extractor' is not registered"));
   EXPECT_THAT(refusal(config_with(wanted(Scorer::kPassAt1, "function_call_extractor"))),
               HasSubstr("bfcl_v4"));
   spec::AccuracyConfig extra = wanted(Scorer::kPassAt1, "abcd_extractor");

@@ -183,7 +183,11 @@ TEST(SpecConfig, SeedsTakeAllOf64BitsAndNothingElse) {
   EXPECT_EQ(accepted(seed("\"10487924139932647040\"")).settings.runtime.scheduler_random_seed,
             10487924139932647040U);
   EXPECT_THAT(refused(seed("18446744073709551616")), HasSubstr("must be between 0 and"));
-  EXPECT_THAT(refused(seed("-1")), HasSubstr("must be between 0 and"));
+  EXPECT_THAT(refused(seed("-18446744073709551616")), HasSubstr("must be between 0 and"));
+  EXPECT_EQ(accepted(seed("-1")).settings.runtime.scheduler_random_seed, 1U);
+  EXPECT_THAT(
+      refused({.settings = "settings: {warmup: {warmup_random_seed: -1}, " + kConcurrency + "}"}),
+      HasSubstr("must be between 0 and"));
   const Config config = accepted({.model = "model_params: {name: m, seed: 9315206023656308754}"});
   EXPECT_EQ(config.model_params.seed->text(), "9315206023656308754");
   EXPECT_EQ(accepted({.model = "model_params: {name: m, seed: -5}"}).model_params.seed->text(),
@@ -315,8 +319,6 @@ TEST(SpecConfig, Cv33ToCv38Rest) {
       HasSubstr("accuracy_config.eval_method: \"exact_match\" must be one of pass_at_1"));
   EXPECT_THAT(refused({.datasets = "datasets: [{path: d, accuracy_config: {num_repeats: 0}}]"}),
               HasSubstr("must be >= 1"));
-  EXPECT_THAT(refused({.more = "audit: {test: output_caching_test, samples: 3}"}),
-              HasSubstr("audits are not supported yet"));
   EXPECT_THAT(refused({.settings = "settings: {profiling: {engine: vllm}, " + kConcurrency + "}"}),
               HasSubstr("profiling is not supported yet"));
   accepted({.settings = "settings: {profiling: {engine: null, urls: null}, " + kConcurrency + "}"});

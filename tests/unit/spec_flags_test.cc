@@ -1,4 +1,4 @@
-// Command lines and the --dataset grammar.
+// Command lines. The vectors of the --dataset grammar are in tests/conformance/config.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -277,81 +277,6 @@ TEST(SpecFlags, EveryVisibleFieldHasAFlagAndNoTwoFieldsShareOne) {
     }
   }
   EXPECT_GT(owners.size(), 90U);
-}
-
-// ---- --dataset ---------------------------------------------------------------------------------
-
-DatasetSpec dataset(const std::string& text) {
-  Ordering order = order_from_flags(TestType::kOffline,
-                                    {"--endpoints", "http://h", "--model", "m", "--dataset", text});
-  EXPECT_TRUE(order) << text << "\n" << (order ? "" : to_text(order.error().problems));
-  return order ? order->config.datasets.at(0) : DatasetSpec{};
-}
-
-std::string bad_dataset(const std::string& text) {
-  Ordering order = order_from_flags(TestType::kOffline,
-                                    {"--endpoints", "http://h", "--model", "m", "--dataset", text});
-  EXPECT_FALSE(order) << text;
-  if (order) {
-    return {};
-  }
-  EXPECT_EQ(order.error().code, base::ExitCode::kInput) << text;
-  return to_text(order.error().problems.at(0));
-}
-
-TEST(SpecDatasetText, Ds1ToDs11AreAccepted) {
-  DatasetSpec d = dataset("data.jsonl");
-  EXPECT_EQ(d.path, "data.jsonl");
-  EXPECT_EQ(d.type, DatasetType::kPerformance);
-  EXPECT_EQ(d.name, "data");
-
-  d = dataset("acc:eval.jsonl");
-  EXPECT_EQ(d.type, DatasetType::kAccuracy);
-  EXPECT_EQ(d.path, "eval.jsonl");
-
-  d = dataset("perf:d.jsonl,samples=500,parser.prompt=article");
-  EXPECT_EQ(d.samples, 500);
-  EXPECT_THAT(d.parser, ElementsAre(testing::Pair("prompt", "article")));
-
-  d = dataset("data.csv,format=.csv,parser.prompt=a,parser.system=b");
-  EXPECT_EQ(d.format, ".csv");
-  EXPECT_THAT(d.parser, SizeIs(2));
-
-  d = dataset("acc:e.jsonl,accuracy_config.eval_method=pass_at_1,accuracy_config.num_repeats=3");
-  EXPECT_TRUE(d.accuracy_config.present);
-  EXPECT_EQ(d.accuracy_config.eval_method, Scorer::kPassAt1);
-  EXPECT_EQ(d.accuracy_config.num_repeats, 3);
-
-  d = dataset("train:a.jsonl");
-  EXPECT_EQ(d.path, "train:a.jsonl");
-  EXPECT_EQ(d.type, DatasetType::kPerformance);
-
-  d = dataset("acc:perf:x");
-  EXPECT_EQ(d.path, "perf:x");
-  EXPECT_EQ(d.type, DatasetType::kAccuracy);
-
-  EXPECT_EQ(dataset("s3://b/x.jsonl").path, "s3://b/x.jsonl");
-  EXPECT_EQ(dataset("x,name=a=b").name, "a=b");
-  d = dataset("x,path=y");
-  EXPECT_EQ(d.path, "y");
-  EXPECT_EQ(d.name, "y");
-  EXPECT_EQ(dataset("x,type=accuracy").type, DatasetType::kAccuracy);
-}
-
-TEST(SpecDatasetText, Ds12ToDs20AreRefusedWithTheReason) {
-  EXPECT_THAT(bad_dataset("x,samples"), HasSubstr("Invalid option 'samples'. Format: key=value"));
-  EXPECT_THAT(bad_dataset("x,samples"), testing::StartsWith("Invalid --dataset: "));
-  EXPECT_THAT(bad_dataset("x,samples:5"), HasSubstr("did you mean '=' instead of ':'?"));
-  EXPECT_THAT(bad_dataset("x,"), HasSubstr("Invalid option ''"));
-  EXPECT_THAT(bad_dataset("x,parser=p,parser.prompt=y"), HasSubstr("Conflicting option"));
-  EXPECT_THAT(bad_dataset("x,parser.prompt=a,parser=p"), HasSubstr("must be a mapping"));
-  EXPECT_THAT(bad_dataset("x,parser.text=a"),
-              HasSubstr("Unknown parser remap target(s): {'text'}; valid ['prompt', 'system']"));
-  EXPECT_THAT(bad_dataset("x, samples=5"), HasSubstr("unknown key"));
-  EXPECT_THAT(bad_dataset("x,samples=0"), HasSubstr("must be > 0"));
-  const DatasetSpec empty = dataset("");
-  EXPECT_EQ(empty.path, "");
-  EXPECT_EQ(empty.name, "");
 }
 
 // ---- from-config -------------------------------------------------------------------------------

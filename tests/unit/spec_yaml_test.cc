@@ -1,4 +1,5 @@
-// YAML text to Tree, scalar types, environment references, coercions and durations.
+// YAML text to Tree, scalar types, environment references, coercions and durations. Most vectors
+// of them are in tests/conformance/config.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -210,54 +211,6 @@ std::optional<std::string> test_environment(const std::string& name) {
   if (name == "EMPTY") return "";
   if (name == "D") return "p$$q";
   return std::nullopt;
-}
-
-TEST(SpecInterpolation, VectorsE1ToE22) {
-  struct Case {
-    const char* in;
-    const char* out;
-  };
-  const Case cases[] = {
-      {"${A}", "x"},
-      {"$A/b", "x/b"},
-      {"${EMPTY:-d}", ""},
-      {"${U:-}", ""},
-      {"${U:-a:b}", "a:b"},
-      {"${U:-a}b}", "ab}"},
-      {"$$A", "$A"},
-      {"$${A}", "${A}"},
-      {"${A}${A}", "xx"},
-      {"$$$A", "$$A"},
-      {"$$$$", "$$"},
-      {"$1", "$1"},
-      {"$", "$"},
-      {"a$", "a$"},
-      {"${1A}", "${1A}"},
-      {"${A }", "${A }"},
-      {"${}", "${}"},
-      {"${U-d}", "${U-d}"},
-      {"${A:+x}", "${A:+x}"},
-      {"${A:-${U:-z}}", "x}"},
-      {"${U:-${A}}", "${A}"},
-      {"$A_B", "under"},
-      {"pa$$w$A", "pa$wx"},
-      {"${D}", "p$q"},
-      {"${U:-a\nb}", "${U:-a\nb}"},
-      {"${A", "${A"},
-      {"", ""},
-  };
-  for (const Case& c : cases) {
-    const auto out = interpolated(c.in, test_environment);
-    ASSERT_TRUE(out) << c.in;
-    EXPECT_EQ(*out, c.out) << c.in;
-  }
-  const auto braced = interpolated("${U}", test_environment);
-  ASSERT_FALSE(braced);
-  EXPECT_THAT(braced.error().message,
-              HasSubstr("Environment variable ${U} is not set and has no default"));
-  const auto bare = interpolated("$U", test_environment);
-  ASSERT_FALSE(bare);
-  EXPECT_THAT(bare.error().message, HasSubstr("Environment variable $U is not set"));
 }
 
 TEST(SpecInterpolation, TouchesStringValuesOnlyAndReportsEveryUnsetVariable) {
