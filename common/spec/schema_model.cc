@@ -71,9 +71,9 @@ std::vector<Row> endpoint_rows() {
                  "Better written as \"${API_KEY}\" than in plain text.")
           .flag("api-key"),
       field("api_type", &EndpointConfig::api_type)
-          .about("Which API the frontends speak: chat completions or completions.")
-          .one_of({"openai", "openai_completions"})
-          .not_yet({"sglang", "videogen"}, "use openai or openai_completions")
+          .about("Which API the frontends speak: chat completions, completions (token ids or "
+                 "text), SGLang's /generate (token ids) or video generation (never streamed).")
+          .one_of({"openai", "openai_completions", "sglang", "videogen"})
           .flag("api-type"),
   };
 }

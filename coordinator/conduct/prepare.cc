@@ -454,6 +454,10 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
     }
     input.dataset = std::move(*dataset);
     input.notes.insert(input.notes.end(), input.dataset.notes.begin(), input.dataset.notes.end());
+    const auto params = body_params(config, **wanted);
+    if (const std::string note = params ? data::note_of_unsent(*params) : ""; !note.empty()) {
+      input.notes.push_back(note);
+    }
   }
   for (const auto& url : config.endpoint_config.endpoints) {
     if (data::doubles_version(url)) {
