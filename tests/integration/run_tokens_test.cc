@@ -101,7 +101,7 @@ TEST_F(Counted, AsTheRunsEventsSayWithOneAgentAndWithThree) {
   const Mock mock(2, {"--ttft", "uniform:2ms:10ms", "--gap", "1ms", "--tokens", "uniform:2:30"});
   for (const char* agents : {"1", "3"}) {
     const Done run = run_with(mock, fmt::format("tokens-{}", agents),
-                             {"--tokenizer", kModel, "--local-agents", agents});
+                              {"--tokenizer", kModel, "--local-agents", agents});
     ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
     const json metrics = read_json(run.folder + "/metrics/final_snapshot.json");
     const json summary = summary_in(run.folder);
