@@ -322,9 +322,10 @@ base::Result<std::optional<model::TokenCounter>> tokenizer_of(const spec::Config
   if (must) {
     return tl::unexpected(counter.error());
   }
-  why_not = counter.error().message +
-            "; --tokenizer names the model's files, or its name at the hub, from where it is "
-            "fetched then";
+  why_not = counter.error().message;
+  if (model::has_tokenizers()) {
+    why_not += "; --tokenizer names its folder, or its name at the hub, which is fetched then";
+  }
   return std::nullopt;
 }
 
