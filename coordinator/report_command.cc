@@ -121,7 +121,7 @@ static std::optional<report::TokenCounts> count_rebuilt(const report::Rebuilt& r
   if (run.facts.config.token_source != report::TokenSource::kTokenizer) {
     return std::nullopt;
   }
-  const auto counter = open_tokenizer(run.facts.config.tokenizer);
+  const auto counter = open_tokenizer(run.facts.config.tokenizer, false);
   if (!counter) {
     base::log_warning("report", "tokens are not counted: " + counter.error().message);
     return std::nullopt;

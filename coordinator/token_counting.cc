@@ -298,8 +298,10 @@ TokenCounts Counting::run(const base::Clock& clock) {
 
 }  // namespace
 
-base::Result<model::TokenCounter> open_tokenizer(const std::string& name) {
-  const auto path = model::find_model(name);
+base::Result<model::TokenCounter> open_tokenizer(const std::string& name, bool may_fetch) {
+  // A build that could not read it fetches nothing.
+  may_fetch = may_fetch && model::has_tokenizers();
+  const auto path = may_fetch ? model::fetch_model(name) : model::find_model(name);
   const auto files = path ? model::read_model_files(*path) : tl::unexpected(path.error());
   return files ? model::TokenCounter::open(*files) : tl::unexpected(files.error());
 }
@@ -313,14 +315,17 @@ base::Result<std::optional<model::TokenCounter>> tokenizer_of(const spec::Config
     return std::nullopt;
   }
   auto counter =
-      open_tokenizer(config.model_params.tokenizer_name.value_or(config.model_params.name));
+      open_tokenizer(config.model_params.tokenizer_name.value_or(config.model_params.name), must);
   if (counter) {
     return std::move(*counter);
   }
   if (must) {
-    return base::fail(base::ExitCode::kSetup, counter.error().message);
+    return tl::unexpected(counter.error());
   }
   why_not = counter.error().message;
+  if (model::has_tokenizers()) {
+    why_not += "; --tokenizer names its folder, or its name at the hub, which is fetched then";
+  }
   return std::nullopt;
 }
 

@@ -20,8 +20,8 @@
 
 namespace tutti {
 
-// By its path or its name in the hub's cache.
-base::Result<model::TokenCounter> open_tokenizer(const std::string& name);
+// By its path or its name at the hub: from the hub's cache on this host, else fetched if it may be.
+base::Result<model::TokenCounter> open_tokenizer(const std::string& name, bool may_fetch);
 
 // The tokenizer that the config asks for, opened; nothing: it asks for none, or for "auto" and the
 // model has none on this host (`why_not` says so then). An error where one was named that cannot be

@@ -82,9 +82,10 @@ struct Chosen {
 
 tl::expected<Chosen, base::Problem> choose_format(const DatasetRequest& request) {
   const bool from_suffix = request.format.empty();
-  std::string name = from_suffix ? suffix_of(request.path) : request.format;
+  const std::string& path = request.files.empty() ? request.path : request.files.front();
+  std::string name = from_suffix ? suffix_of(path) : request.format;
   std::error_code ignored;
-  if (from_suffix && std::filesystem::is_directory(request.path, ignored)) {
+  if (from_suffix && std::filesystem::is_directory(path, ignored)) {
     name = ".huggingface";  // the one directory format there is
   } else if (!name.empty() && name.front() != '.') {
     name.insert(name.begin(), '.');
@@ -136,7 +137,8 @@ class Loader {
         [this](std::size_t place, std::string reason) {
           problems_.add({where(place), "", "", std::move(reason)});
         }};
-    read_rows(request_.path, format_, callbacks);
+    read_rows(request_.files.empty() ? std::vector{request_.path} : request_.files, format_,
+              callbacks);
     if (made_.rows.empty() && problems_.empty()) {
       problems_.add({request_.path, "", "", "the file has no rows"});
     }

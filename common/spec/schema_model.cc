@@ -151,8 +151,9 @@ std::vector<Row> model_params_rows() {
               .one_of({"auto", "on", "off"})
               .flag("streaming"),
           field("tokenizer_name", &ModelParams::tokenizer_name)
-              .about("Tokenizer to count tokens with: a folder with a tokenizer.json, or a name in "
-                     "the hub's cache on this host; the model's name when empty.")
+              .about("Tokenizer to count tokens with: a folder with a tokenizer.json, or a name at "
+                     "Hugging Face's hub, fetched when it is not on this host; the model's name "
+                     "when empty.")
               .flag("tokenizer"),
       });
 }
@@ -165,7 +166,8 @@ static std::vector<Row> dataset_rows() {
           field("type", &DatasetSpec::type)
               .about("What the data set is for.")
               .one_of({"performance", "accuracy"}),
-          field("path", &DatasetSpec::path).about("The file."),
+          field("path", &DatasetSpec::path)
+              .about("The file, a folder, or hf://datasets/ORG/NAME at Hugging Face's hub."),
           field("format", &DatasetSpec::format)
               .about(
                   "Format of the file (`.jsonl`, `.json`, `.csv`, `.parquet`, `huggingface`); its "
