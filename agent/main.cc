@@ -65,9 +65,10 @@ void describe(CLI::App& app, session::AgentSettings& settings, Meeting& meeting,
   app.add_option("--wait", meeting.wait_s, "seconds to look for a coordinator to dial")
       ->check(CLI::Range(1U, kWaitMaxS))
       ->capture_default_str();
-  app.add_option("--term-grace", meeting.term_grace_s,
-                 "seconds that a SIGTERM leaves the coordinator to end the run first: for batch "
-                 "systems, which tell both at once")
+  app.add_option(
+         "--term-grace", meeting.term_grace_s,
+         "seconds that a first stop signal leaves the coordinator to end the run first: for batch "
+         "systems, which tell both at once")
       ->check(CLI::Range(0U, kGraceMaxS))
       ->capture_default_str();
   app.add_option("--name", settings.name, "name in reports, unique in a run (default: HOST:PID)");

@@ -28,6 +28,7 @@
 #include "coordinator/report/run_folder.h"
 #include "coordinator/run_setup.h"
 #include "coordinator/scoring.h"
+#include "coordinator/token_counting.h"
 
 namespace tutti {
 namespace {
@@ -131,6 +132,27 @@ base::Status write_or_rescue(const report::Report& report, const report::PromptS
                                         : "nor elsewhere: " + rescued.error().message));
 }
 
+struct Counter {
+  std::optional<model::TokenCounter> tokens;  // nothing: none are counted by a tokenizer
+  sys::StopSignals& signals;                  // end the counting
+};
+
+report::TokenCounts count_with(const Counter& counter, const spec::Config& config,
+                               const conduct::RunInput& input, const report::RunFacts& facts,
+                               const ledger::Ledger& ledger) {
+  const base::SystemClock clock;
+  CountingTerms terms = counting_terms(config);
+  terms.interrupted = [&counter] { return counter.signals.take().has_value(); };
+  const base::Instant began_at = clock.mono();
+  auto counts = count_tokens(*counter.tokens, facts, ledger, &input, terms, clock);
+  base::log_info(
+      "tokens",
+      fmt::format("{} prompts and {} replies counted in {:.1f} s{}", counts.prompts, counts.replies,
+                  (clock.mono() - began_at).to_seconds(),
+                  counts.pending > 0 ? fmt::format("; {} queries pending", counts.pending) : ""));
+  return counts;
+}
+
 // What an audit changes of a run, and wants of it.
 struct Twist {
   std::optional<std::int64_t> single_row;  // every query asks this one
@@ -164,9 +186,15 @@ base::Status apply_twist(const Twist& twist, conduct::RunInput& input) {
 // Report and folder of a run that started a phase; the verdict's exit code.
 ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
                     const conduct::HostSettings& settings, const conduct::RunOutcome& outcome,
-                    std::optional<MeasurementWindow>& window, Twist& twist) {
+                    std::optional<MeasurementWindow>& window, const Counter& counter,
+                    Twist& twist) {
   const report::RunFacts facts = run_facts(config, settings, outcome);
-  auto made = report::make_report(facts, outcome.ledger, verdict::Rules{});
+  std::optional<report::TokenCounts> counts;
+  if (counter.tokens) {
+    counts = count_with(counter, config, input, facts, outcome.ledger);
+  }
+  auto made =
+      report::make_report(facts, outcome.ledger, verdict::Rules{}, counts ? &*counts : nullptr);
   if (!made) {
     return fail_with(made.error());
   }
@@ -236,6 +264,12 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& t
   if (!folder) {
     return fail_with(folder.error());
   }
+  std::string no_tokens;
+  auto tokens = tokenizer_of(order.config, no_tokens);
+  if (!tokens) {
+    return fail_with(tokens.error());
+  }
+  const Counter counter{tokens->has_value() ? std::move(*tokens) : std::nullopt, signals};
   auto input = conduct::prepare(order, *folder);
   if (!input) {
     return fail_with(input.error());
@@ -257,6 +291,9 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& t
     }
   };
   say_what_runs(order, *input, settings);
+  if (!no_tokens.empty()) {
+    base::log_info("benchmark", "Tokens will not be counted: " + no_tokens);
+  }
   const auto outcome = conduct::conduct_run(settings, clock, signals);
   std::error_code ignored;
   std::filesystem::remove(input->bodies_path, ignored);
@@ -275,7 +312,7 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& t
                                              settings.folder));
     return outcome->outcome.exit;
   }
-  return report_run(order.config, *input, settings, *outcome, window, twist);
+  return report_run(order.config, *input, settings, *outcome, window, counter, twist);
 }
 
 struct AuditRun {

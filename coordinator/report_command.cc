@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "common/base/log.h"
+#include "common/sys/process.h"
 #include "coordinator/commands.h"
 #include "coordinator/report/rebuild.h"
 #include "coordinator/report/report.h"
 #include "coordinator/report/run_folder.h"
+#include "coordinator/token_counting.h"
 
 namespace tutti {
 namespace {
@@ -112,6 +115,22 @@ std::string report_help() {
          "folder cannot be written.\n";
 }
 
+// As the run would have counted them, where its tokenizer is on this host too. Prompts are in no
+// spool: only replies are counted.
+static std::optional<report::TokenCounts> count_rebuilt(const report::Rebuilt& run) {
+  if (run.facts.config.token_source != report::TokenSource::kTokenizer) {
+    return std::nullopt;
+  }
+  const auto counter = open_tokenizer(run.facts.config.tokenizer, false);
+  if (!counter) {
+    base::log_warning("report", "tokens are not counted: " + counter.error().message);
+    return std::nullopt;
+  }
+  CountingTerms terms;
+  terms.threads = sys::usable_cores();
+  return count_tokens(*counter, run.facts, run.ledger, nullptr, terms, base::SystemClock());
+}
+
 ExitCode report_command(const Words& words) {
   auto asked = read_words(words);
   if (!asked) {
@@ -136,7 +155,9 @@ ExitCode report_command(const Words& words) {
   if (!rebuilt) {
     return fail_with(rebuilt.error(), ExitCode::kSetup);
   }
-  const auto made = report::make_report(rebuilt->facts, rebuilt->ledger, verdict::Rules{});
+  const auto counts = count_rebuilt(*rebuilt);
+  const auto made = report::make_report(rebuilt->facts, rebuilt->ledger, verdict::Rules{},
+                                        counts ? &*counts : nullptr);
   if (!made) {
     return fail_with(made.error(), ExitCode::kSetup);
   }

@@ -120,7 +120,19 @@ report::ConfigFacts config_facts(const spec::Config& config, base::Balance balan
   facts.early_stopping = settings.early_stopping.enabled;
   facts.stream_all_chunks = settings.client.stream_all_chunks;
   facts.kernel_stamps = config.distributed.transport != base::Way::kMulti;
-  facts.token_source = report::TokenSource::kUsage;  // counted wherever a server reports it
+  switch (config.distributed.token_source) {
+    case spec::TokenSource::kUsage:
+      facts.token_source = report::TokenSource::kUsage;
+      break;
+    case spec::TokenSource::kNone:
+      facts.token_source = report::TokenSource::kNone;
+      break;
+    case spec::TokenSource::kAuto:
+    case spec::TokenSource::kTokenizer:
+      facts.token_source = report::TokenSource::kTokenizer;
+      facts.tokenizer = config.model_params.tokenizer_name.value_or(config.model_params.name);
+      break;
+  }
   facts.balance = balance;
   facts.endpoints = frontends;
   return facts;
@@ -285,9 +297,9 @@ void SentPrompts::conversation_prompt(std::uint32_t phase, base::Seq seq, base::
   if (const auto command = all->command(seq); command.salted) {
     mark = plan::mark_text(command.salt);
   }
+  const data::Row row = input_.conversations->row(sample, mark);
   out.kind = report::Prompt::Kind::kMessages;
-  out.value = input_.conversations->prompt(sample, mark).text;
-  const data::Row row = input_.conversations->row(sample);
+  out.value = data::prompt_of(row).text;
   if (const auto* tools = row.cells.find("tools"); tools != nullptr) {
     out.tools = tools->to_json();
   }

@@ -105,8 +105,9 @@ class AgentHost {
   bool connected_told_ = false;
   bool lost_told_ = false;
   bool signalled_ = false;
+  bool new_terms_ = false;  // of liveness, in this message
   const pid_t parent_ = getppid();
-  base::Instant leave_at_{};  // a SIGTERM that waits for the coordinator
+  base::Instant leave_at_{};  // a stop signal that waits for the coordinator
   std::optional<Exit> exit_;
   std::vector<Command> commands_;
   std::vector<wire::Message> messages_;
@@ -148,6 +149,10 @@ void AgentHost::turn() {
       sys::keep_memory_private();
     }
     feed(MessageFrom{std::move(message)});
+    // Borne with until it was armed: what was no silence then is one now.
+    if (std::exchange(new_terms_, false) && link_.mute(now_)) {
+      feed(StoodStill{now_ - link_.spoke_at()});
+    }
   }
   messages_.clear();
   take_engine_events();
@@ -192,6 +197,7 @@ void AgentHost::perform(Command&& command) {
     send(say->message);
   } else if (const auto* terms = std::get_if<SetLiveness>(&command)) {
     link_.set_liveness(terms->heartbeat, terms->lost_after);
+    new_terms_ = true;
   } else if (const auto* open = std::get_if<OpenBodies>(&command)) {
     open_bodies(*open);
   } else if (const auto* store = std::get_if<StoreBodies>(&command)) {
@@ -384,13 +390,13 @@ void AgentHost::take_signals() {
     }
     const bool first = !signalled_;
     signalled_ = true;
-    if (*signal == SIGTERM && first && link_.called() && settings_.term_grace.ns > 0 &&
-        getppid() == parent_) {
-      base::log_warning("session", "SIGTERM: leaving with the run, or after --term-grace");
+    if (first && link_.called() && settings_.term_grace.ns > 0 && getppid() == parent_) {
+      base::log_warning("session",
+                        fmt::format("{}: leaving with the run, or after --term-grace", name));
       leave_at_ = now_ + settings_.term_grace;
       continue;
     }
-    if (*signal == SIGTERM && now_ < leave_at_ && getppid() == parent_) {
+    if (now_ < leave_at_ && getppid() == parent_) {
       continue;  // said twice
     }
     base::log_warning("session", fmt::format("{}: leaving", name));
@@ -399,7 +405,7 @@ void AgentHost::take_signals() {
   }
   if (leave_at_.is_set() && now_ >= leave_at_) {
     leave_at_ = {};
-    feed(StopAsked{"SIGTERM"});
+    feed(StopAsked{"told to stop, and --term-grace is over"});
   }
 }
 

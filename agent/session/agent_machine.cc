@@ -388,7 +388,15 @@ void AgentMachine::on(const LinkLost& event) {
 
 void AgentMachine::on(const StopAsked& event) {
   if (state_ == AgentState::kLeaving) {
-    exit(ExitCode::kInterrupted, event.reason);
+    if (!holding() || phase_.aborted) {
+      exit(ExitCode::kInterrupted, event.reason);
+      return;
+    }
+    // It was leaving by itself, with queries in flight: they are cut, and recorded so.
+    leave_code_ = ExitCode::kInterrupted;
+    leave_reason_ = event.reason;
+    abort_engine(event.reason);
+    leave_by_ = now_ + config_.abort_max;
     return;
   }
   if (state_ == AgentState::kInPhase) {

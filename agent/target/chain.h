@@ -39,7 +39,8 @@ template <class Call>
 struct ConnectWait {
   explicit ConnectWait(Call* of) : call(of) {}
   Call* call;
-  bool on = false;  // in the line
+  bool on = false;      // in the line
+  bool let_in = false;  // was in it, and its pacer opened
   ConnectWait* older = nullptr;
   ConnectWait* newer = nullptr;
 };

@@ -54,6 +54,7 @@ void DirectCall::begin(const Query& query, base::Instant now) {
   send_error = 0;
   waits_for_name = false;
   wait.on = false;
+  wait.let_in = false;
   ended = false;
   set_body(query);
   reader_.start();

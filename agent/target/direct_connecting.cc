@@ -68,17 +68,12 @@ void DirectTransport::connect(DirectCall& call, base::Instant now) {
 
 // Without connect_rate_max only those for a frontend in trouble have to stand in line.
 bool DirectTransport::may_connect(std::uint16_t frontend, base::Instant now) const {
-  return (!pacer_.bounded() && !troubled_.in_trouble(frontend)) ||
-         (waiting_count_ == 0 && line_pacer().open(now));
+  return !paces_.bounds(frontend) || (waiting_count_ == 0 && paces_.open(now));
 }
 
 void DirectTransport::connect_now(DirectCall& call, const SocketAddress& address,
                                   base::Instant now) {
-  if (pacer_.bounded()) {
-    pacer_.charge(now);
-  } else if (troubled_.in_trouble(call.frontend())) {
-    troubled_.pacer().charge(now);
-  }
+  paces_.charge(call.frontend(), call.wait.let_in, now);
   while (open_connections() >= kept_max_ && (pool_.drop_idle() || stock_.drop_one())) {
   }
   CurlFacts facts;  // the same words as the other transport's
@@ -161,20 +156,23 @@ void DirectTransport::give_to_waiting(std::uint16_t frontend, base::Instant now)
   send(*connection);
 }
 
+bool DirectTransport::goes_before(const DirectCall& call, const DirectCall& other) const {
+  return paces_.goes_first(call.frontend(), call.started_at(), other.frontend(),
+                           other.started_at());
+}
+
 // Opens what the pacer allows, the longest waiting query first.
 void DirectTransport::go_on_connecting(base::Instant now) {
-  while (waiting_count_ > 0 && line_pacer().open(now)) {
+  while (waiting_count_ > 0 && paces_.open(now)) {
     DirectCall* first = nullptr;
     for (const auto& line : waiting_to_connect_) {
       if (line.oldest() != nullptr &&
-          (first == nullptr || line.oldest()->call->started_at() < first->started_at())) {
+          (first == nullptr || goes_before(*line.oldest()->call, *first))) {
         first = line.oldest()->call;
       }
     }
     forget_waiting(*first);
-    if (!pacer_.bounded() && !troubled_.in_trouble(first->frontend())) {
-      troubled_.pacer().charge(now);  // one that came back does not get its whole line at once
-    }
+    first->wait.let_in = true;
     connect_now(*first, shared_.heads[first->frontend()].address, now);
   }
 }

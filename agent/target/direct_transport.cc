@@ -83,8 +83,7 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
       probe_sink_(*this),
       prober_(prober_config(config_), poller, clock, probe_sink_, gauges),
       sources_(config_.sources, config_.frontends.size(), config_.global_worker),
-      pacer_(config_.connect_rate_max),
-      troubled_(config_.frontends.size(), config_.trouble_rate_max),
+      paces_(config_.frontends.size(), config_.connect_rate_max, config_.trouble_rate_max),
       pool_(config_.frontends.size(), poller, sources_),
       stock_(config_.frontends.size(), poller, sources_),
       stamp_switch_(stamp_switch()),
@@ -382,7 +381,7 @@ void DirectTransport::forget_waiting(DirectCall& call) {
 void DirectTransport::end(DirectCall& call, base::Instant at, EndKind kind, std::string_view detail,
                           bool keeps_connection) {
   std::unique_ptr<wire::Record>& record = call.finish(kind, at, detail);
-  troubled_.note_end(call.frontend(), *record);
+  paces_.note_end(call.frontend(), *record);
   if (call.connection != nullptr) {
     if (keeps_connection) {
       pool_.keep(*call.connection, at);
@@ -475,7 +474,7 @@ base::Instant DirectTransport::next_wake() const {
     next = std::min(next, shaking_ahead_ == 0 ? base::Instant{1} : shaking_expires_at());
   }
   if (waiting_count_ > 0) {
-    next = std::min(next, line_pacer().next_at());
+    next = std::min(next, paces_.next_at());
   }
   const base::Duration connecting = config_.target->connect_timeout;
   if (connecting.ns > 0 && pool_.oldest_connecting() != nullptr) {

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/target/connect_pacer.h"
+#include "agent/target/connect_paces.h"
 #include "agent/target/connection_pool.h"
 #include "agent/target/direct_call.h"
 #include "agent/target/multi_transport.h"
@@ -32,7 +32,6 @@
 #include "agent/target/stamp_map.h"
 #include "agent/target/tls_context.h"
 #include "agent/target/transport.h"
-#include "agent/target/troubled_frontends.h"
 #include "agent/target/warm_stock.h"
 
 namespace tutti::target {
@@ -73,8 +72,8 @@ class DirectTransport final : public Transport {
   void connect(DirectCall& call, base::Instant now);
   void connect_now(DirectCall& call, const SocketAddress& address, base::Instant now);
   bool may_connect(std::uint16_t frontend, base::Instant now) const;
-  const ConnectPacer& line_pacer() const { return pacer_.bounded() ? pacer_ : troubled_.pacer(); }
   void wait_to_connect(DirectCall& call);
+  bool goes_before(const DirectCall& call, const DirectCall& other) const;
   void go_on_connecting(base::Instant now);
   void give_to_waiting(std::uint16_t frontend, base::Instant now);
   void bind(DirectCall& call, Connection& connection);
@@ -123,8 +122,7 @@ class DirectTransport final : public Transport {
   MultiTransport prober_;
   std::unique_ptr<TlsContext> tls_;  // null: no frontend is https. Outlives the pool
   Sources sources_;
-  ConnectPacer pacer_;
-  TroubledFrontends troubled_;
+  ConnectPaces paces_;
   ConnectionPool pool_;
   WarmStock stock_;
   StampMap stamps_;

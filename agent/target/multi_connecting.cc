@@ -8,8 +8,7 @@ namespace tutti::target {
 
 // Without connect_rate_max only those for a frontend in trouble have to stand in line.
 bool MultiTransport::may_connect(std::uint16_t frontend, base::Instant now) const {
-  return (!pacer_.bounded() && !troubled_.in_trouble(frontend)) ||
-         (waiting_count_ == 0 && line_pacer().open(now));
+  return !paces_.bounds(frontend) || (waiting_count_ == 0 && paces_.open(now));
 }
 
 bool MultiTransport::finds_connection(const Shard& shard, const Exchange& exchange) const {
@@ -40,25 +39,30 @@ void MultiTransport::give_to_waiting(Shard& shard) {
   }
 }
 
+bool MultiTransport::goes_before(const Exchange& exchange, const Exchange& other) const {
+  return paces_.goes_first(exchange.frontend(), exchange.started_at(), other.frontend(),
+                           other.started_at());
+}
+
 // Gives curl what the pacer allows, the longest waiting query first.
 void MultiTransport::go_on_connecting(base::Instant now) {
   // A handle that opens nothing may charge nothing: each query waiting now is looked at once.
-  for (std::size_t left = waiting_count_; left > 0 && line_pacer().open(now); --left) {
+  for (std::size_t left = waiting_count_; left > 0 && paces_.open(now); --left) {
     Exchange* first = nullptr;
     for (const Shard& shard : shards_) {
-      const auto* oldest = shard.waiting.oldest();
-      if (oldest != nullptr &&
-          (first == nullptr || oldest->call->started_at() < first->started_at())) {
-        first = oldest->call;
+      // Frontends are mixed in a shard's line: the whole of it is looked through, which happens
+      // only as often as the pacer opens.
+      for (auto* each = shard.waiting.oldest(); each != nullptr; each = each->newer) {
+        if (first == nullptr || goes_before(*each->call, *first)) {
+          first = each->call;
+        }
       }
     }
     if (first == nullptr) {
       return;
     }
     forget_waiting(*first);
-    if (!pacer_.bounded() && !troubled_.in_trouble(first->frontend())) {
-      troubled_.pacer().charge(now);  // one that came back does not get its whole line at once
-    }
+    first->wait.let_in = true;
     launch(*first);
   }
 }

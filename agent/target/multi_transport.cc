@@ -49,8 +49,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       shards_((capacity_ + kSlotsPerShard - 1) / kSlotsPerShard),
       exchanges_(capacity_),
       sources_(config_.sources, config_.frontends.size(), config_.global_worker),
-      pacer_(config_.connect_rate_max),
-      troubled_(config_.frontends.size(), config_.trouble_rate_max),
+      paces_(config_.frontends.size(), config_.connect_rate_max, config_.trouble_rate_max),
       stock_(config_.frontends.size(), poller, sources_) {
   curl_slist* affinity = nullptr;
   headers_ = header_list(*config_.target, nullptr, affinity);
@@ -262,11 +261,7 @@ curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Ex
       while (open_connections() >= config_.connections_max && stock_.drop_one()) {
       }
     }
-    if (pacer_.bounded()) {
-      pacer_.charge(clock_.mono());
-    } else if (troubled_.in_trouble(frontend)) {
-      troubled_.pacer().charge(clock_.mono());
-    }
+    paces_.charge(frontend, exchange.wait.let_in, clock_.mono());
     socket = fresh_socket(address, frontend, os_error);
   }
   const curl_socket_t fd = adopt(std::move(socket), frontend, os_error);
@@ -305,6 +300,7 @@ void MultiTransport::start(const Query& query, base::Instant now) {
     open_slots(shard);
   }
   exchange.begin(query, now);
+  exchange.wait.let_in = false;
   exchange.older = newest_;
   exchange.newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
@@ -362,7 +358,7 @@ void MultiTransport::deliver(Shard& shard) {
     }
     Exchange& exchange = *Exchange::of(easy);
     std::unique_ptr<wire::Record>& record = exchange.finish(code, clock_.mono());
-    troubled_.note_end(exchange.frontend(), *record);
+    paces_.note_end(exchange.frontend(), *record);
     release(exchange);
     sink_.on_done(record);
   }
@@ -430,7 +426,7 @@ base::Instant MultiTransport::next_wake() const {
     next = std::min(next, now ? base::Instant{1} : probe_shard_.wake_at);
   }
   if (waiting_count_ > 0) {
-    next = std::min(next, line_pacer().next_at());
+    next = std::min(next, paces_.next_at());
   }
   if (oldest_ != nullptr) {
     next = std::min(next, runs_out_at(*oldest_));

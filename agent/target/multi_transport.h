@@ -18,11 +18,10 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/target/connect_pacer.h"
+#include "agent/target/connect_paces.h"
 #include "agent/target/exchange.h"
 #include "agent/target/sources.h"
 #include "agent/target/transport.h"
-#include "agent/target/troubled_frontends.h"
 #include "agent/target/warm_stock.h"
 
 namespace tutti::target {
@@ -108,11 +107,11 @@ class MultiTransport final : public Transport, private SocketSource {
   void release(Exchange& exchange);
   void launch(Exchange& exchange);
   bool may_connect(std::uint16_t frontend, base::Instant now) const;
-  const ConnectPacer& line_pacer() const { return pacer_.bounded() ? pacer_ : troubled_.pacer(); }
   bool finds_connection(const Shard& shard, const Exchange& exchange) const;
   void wait_to_connect(Exchange& exchange);
   void forget_waiting(Exchange& exchange);
   void give_to_waiting(Shard& shard);
+  bool goes_before(const Exchange& exchange, const Exchange& other) const;
   void go_on_connecting(base::Instant now);
   void expire(base::Instant now);
   void go_on_warming(base::Instant now);
@@ -141,8 +140,7 @@ class MultiTransport final : public Transport, private SocketSource {
   std::size_t probes_running_ = 0;
   WarmPlan warm_plan_;
   Sources sources_;
-  ConnectPacer pacer_;
-  TroubledFrontends troubled_;
+  ConnectPaces paces_;
   std::size_t waiting_count_ = 0;
   bool cancelling_ = false;
   WarmStock stock_;

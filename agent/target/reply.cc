@@ -1,5 +1,6 @@
 #include "agent/target/reply.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <utility>
@@ -12,6 +13,7 @@ namespace {
 using wire::Failure;
 
 constexpr std::size_t kJsonReplyBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kVideoReplyBytesMax = std::size_t{64} << 20;
 constexpr std::uint64_t kOutputBytesMax = std::uint64_t{16} << 20;  // a record must fit a frame
 constexpr std::uint32_t kContentEventsMax = 4'000'000;
 constexpr std::size_t kFinishTextMax = 256;
@@ -115,6 +117,10 @@ void Reply::on_header(int http_status, std::string_view content_type) {
 // The body's first byte says what it is; the header only decides what that byte leaves open. No
 // JSON reply begins like an SSE field, and no SSE field begins with a brace.
 void Reply::choose_body(std::string_view bytes) {
+  if (api_ == base::ApiType::kVideogen) {
+    body_kind_ = Body::kJson;  // never a stream; a raw video is told at the end
+    return;
+  }
   switch (bytes.front()) {
     case '{':
     case '[':
@@ -154,10 +160,10 @@ void Reply::on_body(std::string_view bytes, base::Instant at) {
       }
       return;
     case Body::kJson:
-      keep_body(bytes, kJsonReplyBytesMax);
-      if (body_.size() == kJsonReplyBytesMax) {
-        broken_ = true;
-        set_message("the reply is larger than 16 MiB");
+      if (api_ == base::ApiType::kVideogen) {
+        keep_whole(bytes, kVideoReplyBytesMax, "the reply is larger than 64 MiB");
+      } else {
+        keep_whole(bytes, kJsonReplyBytesMax, "the reply is larger than 16 MiB");
       }
       return;
     case Body::kError:
@@ -170,6 +176,14 @@ void Reply::on_body(std::string_view bytes, base::Instant at) {
 
 void Reply::keep_body(std::string_view bytes, std::size_t bytes_max) {
   body_.append(bytes.substr(0, bytes_max - body_.size()));
+}
+
+void Reply::keep_whole(std::string_view bytes, std::size_t bytes_max, std::string_view words) {
+  keep_body(bytes, bytes_max);
+  if (body_.size() == bytes_max) {
+    broken_ = true;
+    set_message(words);
+  }
 }
 
 void Reply::on_event(const text::SseEvent& event) {
@@ -222,12 +236,21 @@ void Reply::on_error_event(const text::SseEvent& event) {
 }
 
 void Reply::take(const EventFacts& facts) {
+  // A frame of SGLang whose count of tokens stands still is no token, whatever its text says.
+  const bool stands =
+      api_ == base::ApiType::kSglang && facts.completion_tokens == std::max(completion_tokens_, 0);
   take_usage(facts);
   if (facts.is_error) {
     take_error(facts);
   }
   take_finish(facts.finish_reason);
   const bool has_tools = facts.tool_calls != nullptr;
+  if (api_ == base::ApiType::kSglang) {
+    if (!facts.content.empty() && take_all_text(facts.content) && !stands) {
+      count_token();
+    }
+    return;
+  }
   if (!facts.content.empty()) {
     take_text(TextKind::kContent, facts.content);
   }
@@ -267,6 +290,28 @@ void Reply::take_text(TextKind kind, std::string_view text) {
   std::string& rest = is_content ? output_.content_rest : output_.reasoning_rest;
   (chunks == 0 ? first : rest).append(text);
   ++chunks;
+}
+
+// All text so far, of which only the end is new. A server that decodes too early may take back what
+// it said (half a character): the last word counts. False: it did not grow.
+bool Reply::take_all_text(std::string_view text) {
+  std::string& first = output_.content_first;
+  std::string& rest = output_.content_rest;
+  const std::size_t kept = first.size() + rest.size();
+  if (text.substr(0, first.size()) == first &&
+      text.substr(std::min(first.size(), text.size()), rest.size()) == rest) {
+    if (text.size() > kept) {
+      take_text(TextKind::kContent, text.substr(kept));
+    }
+    return text.size() > kept;
+  }
+  const std::string_view head = text::clip_utf8(text, first.size());
+  first.assign(head);
+  rest.assign(text.substr(head.size()));
+  text_bytes_ = text.size();
+  content_chunks_ += text.size() > kept ? 1U : 0U;
+  content_chunks_ = std::max(content_chunks_, rest.empty() ? 1U : 2U);
+  return text.size() > kept;
 }
 
 void Reply::count_token() {

@@ -73,11 +73,13 @@ class Reply {
   void take_whole(const EventFacts& facts);
   void take_finish(std::string_view word);
   void take_text(TextKind kind, std::string_view text);
+  bool take_all_text(std::string_view text);
   void count_token();
   void keep_stamp();
   void take_usage(const EventFacts& facts);
   void take_error(const EventFacts& facts);
   void keep_body(std::string_view bytes, std::size_t bytes_max);
+  void keep_whole(std::string_view bytes, std::size_t bytes_max, std::string_view words);
   void read_json_reply();
   wire::Failure judge(EndKind end);
   wire::Failure judge_stream(EndKind end);

@@ -14,6 +14,7 @@
 //   JSON reply: not whole, no completion, no choice  the transport's failure, kBadReply
 // The reference client counts cut and erroneous streams as successes; we do not.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -164,9 +165,16 @@ Failure Reply::judge_json(EndKind end) {
     set_message(stream ? "the event stream ended without any event" : "the reply has no body");
     return stream ? Failure::kEmptyStream : Failure::kBadReply;
   }
+  const bool video = api_ == base::ApiType::kVideogen;
+  if (video &&
+      std::string_view(body_).substr(std::min<std::size_t>(4, body_.size()), 4) == "ftyp") {
+    set_message("the reply is a raw MP4 of " + std::to_string(body_.size()) +
+                " bytes, which is not kept: ask for response_format video_path");
+    return Failure::kBadReply;
+  }
   const EventFacts facts = read_event(body_, api_, EventShape::kWhole);
   if (!facts.valid) {
-    set_message("the reply is not a completion", body_);
+    set_message(video ? "the reply names no video" : "the reply is not a completion", body_);
     return Failure::kBadReply;
   }
   take_usage(facts);

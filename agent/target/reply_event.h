@@ -27,8 +27,8 @@ struct ToolDelta {
 };
 
 enum class EventShape : std::uint8_t {
-  kChunk,  // one event of a stream: choices[0].delta (chat) or choices[0].text
-  kWhole   // a non-streamed reply: choices[0].message (chat) or choices[0].text
+  kChunk,  // one event of a stream: choices[0].delta (chat), choices[0].text, or SGLang's frame
+  kWhole   // a non-streamed reply: choices[0].message (chat), choices[0].text, or a document
 };
 
 // Views live as long as the document, and until the next reading on the same thread.
@@ -42,7 +42,7 @@ struct EventFacts {
   std::int32_t prompt_tokens = -1;
   std::int32_t completion_tokens = -1;
   std::int32_t reasoning_tokens = -1;
-  std::string_view content;
+  std::string_view content;    // SGLang: all text so far; video: where the server put it
   std::string_view reasoning;  // `reasoning_content`, else `reasoning`
   std::string_view finish_reason;
   std::string_view error_message;    // of the `error` member, else the document's own `message`

@@ -232,6 +232,9 @@ bool take_choices(Cursor& json, base::ApiType api, EventShape shape, EventFacts&
 bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape,
                       EventFacts& facts) {
   facts = {};
+  if (api != base::ApiType::kOpenAiChat && api != base::ApiType::kOpenAiCompletions) {
+    return false;  // other documents, left whole to the full reading
+  }
   Cursor cursor(json);
   const bool good = cursor.members([&](std::string_view key) {
     if (is(key, "choices")) {

@@ -50,10 +50,18 @@ Mt19937::Mt19937(std::uint64_t seed) {
 }
 
 void Mt19937::refill() {
-  for (std::size_t k = 0; k < kN; ++k) {
-    const std::uint32_t y = (state_[k] & 0x80000000U) | (state_[(k + 1) % kN] & 0x7FFFFFFFU);
-    state_[k] = state_[(k + kM) % kN] ^ (y >> 1) ^ ((y & 1U) != 0 ? 0x9908B0DFU : 0U);
+  const auto turn = [this](std::size_t k, std::size_t next, std::size_t far) {
+    const std::uint32_t y = (state_[k] & 0x80000000U) | (state_[next] & 0x7FFFFFFFU);
+    state_[k] = state_[far] ^ (y >> 1) ^ ((0U - (y & 1U)) & 0x9908B0DFU);
+  };
+  // Three loops, so that none has a remainder to take or a branch to guess.
+  for (std::size_t k = 0; k < kN - kM; ++k) {
+    turn(k, k + 1, k + kM);
   }
+  for (std::size_t k = kN - kM; k < kN - 1; ++k) {
+    turn(k, k + 1, k + kM - kN);
+  }
+  turn(kN - 1, 0, kM - 1);
   position_ = 0;
 }
 

@@ -33,7 +33,12 @@ enum class Balance : std::uint8_t {
 // stamps; multi is libcurl. Auto: direct, unless a frontend is https.
 enum class Way : std::uint8_t { kAuto = 0, kDirect = 1, kMulti = 2 };
 
-enum class ApiType : std::uint8_t { kOpenAiChat = 0, kOpenAiCompletions = 1 };
+enum class ApiType : std::uint8_t {
+  kOpenAiChat = 0,
+  kOpenAiCompletions = 1,
+  kSglang = 2,   // SGLang's own /generate: token ids in, cumulative text out
+  kVideogen = 3  // one video per request, never a stream
+};
 
 // An order to send one query. `due_offset` counts from phase start and is 0 unless the pacing is
 // timed. `salt` is 0 when the phase is unsalted; else the 8 salt bytes, first byte in the top bits,

@@ -10,27 +10,15 @@
 #include <memory>
 
 #include "common/rust/abi.h"
+#include "common/rust/rust_bytes.h"
 #include "common/text/json_write.h"
 
 namespace tutti::data {
 namespace {
 
 using base::ExitCode;
+using rust::RustBytes;
 using text::JsonValue;
-
-class RustBytes {
- public:
-  RustBytes() = default;
-  RustBytes(const RustBytes&) = delete;
-  RustBytes& operator=(const RustBytes&) = delete;
-  ~RustBytes() { tutti_bytes_free(bytes_); }
-
-  TuttiBytes* out() { return &bytes_; }
-  std::string_view text() const { return {bytes_.data, bytes_.size}; }
-
- private:
-  TuttiBytes bytes_{nullptr, 0};
-};
 
 struct CloseRows {
   void operator()(TuttiRows* rows) const { tutti_rows_close(rows); }

@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 
+#include "common/data/video_request.h"
+
 namespace tutti::data {
 namespace {
 
@@ -32,8 +34,17 @@ bool holds(const List& list, std::string_view name) {
 }
 
 bool usable(std::string_view name, base::ApiType api) {
-  return api == base::ApiType::kOpenAiChat ? holds(kChatColumns, name)
-                                           : holds(kCompletionsColumns, name);
+  switch (api) {
+    case base::ApiType::kOpenAiChat:
+      return holds(kChatColumns, name);
+    case base::ApiType::kOpenAiCompletions:
+      return holds(kCompletionsColumns, name);
+    case base::ApiType::kSglang:
+      return name == "input_tokens";
+    case base::ApiType::kVideogen:
+      break;
+  }
+  return is_video_field(name);
 }
 
 std::string listed(std::vector<std::string> names) {
@@ -170,7 +181,7 @@ std::string check_tokens(const JsonValue& cell) {
 bool read_csv_cell(std::string_view name, JsonValue& cell) {
   const std::string& written = cell.as_string();
   const bool always = name == "messages" || name == "tools" || name == "logit_bias" ||
-                      name == "input_tokens" || name == "n";
+                      name == "input_tokens" || name == "n" || is_video_number(name);
   const bool perhaps = name == "tool_choice" && written.front() == '{';
   if (!always && !perhaps) {
     return true;
@@ -210,12 +221,21 @@ ColumnPlan plan_columns(const std::vector<std::string>& columns, const Renames& 
       plan.kept.emplace_back(column.source, column.name);
     }
   }
-  const bool chat = api == base::ApiType::kOpenAiChat;
-  const std::string_view other = chat ? "messages" : "input_tokens";
+  const bool takes_tokens =
+      api == base::ApiType::kOpenAiCompletions || api == base::ApiType::kSglang;
+  const std::string_view other = takes_tokens ? "input_tokens" : "messages";
   const bool has_input = std::any_of(plan.kept.begin(), plan.kept.end(), [other](const auto& k) {
     return k.second == "prompt" || k.second == other;
   });
-  if (!has_input && plan.problems.empty()) {
+  if (!has_input && plan.problems.empty() && api == base::ApiType::kSglang) {
+    plan.problems.push_back(
+        {path, "input_tokens", "",
+         fmt::format("api_type sglang sends token ids, and text is not turned into them: give a "
+                     "column input_tokens (a list of token ids in each row), name it with "
+                     "parser.input_tokens=COLUMN, or use api_type openai or openai_completions. "
+                     "The file has: {}",
+                     listed(columns))});
+  } else if (!has_input && plan.problems.empty()) {
     plan.problems.push_back(
         {path, "prompt", "",
          fmt::format("no column holds prompts; name it with parser.prompt=COLUMN. The file has: {}",
@@ -225,11 +245,15 @@ ColumnPlan plan_columns(const std::vector<std::string>& columns, const Renames& 
 }
 
 std::string check_cell(std::string_view name, JsonValue& cell, bool from_csv, base::ApiType api) {
+  const bool video = api == base::ApiType::kVideogen;
   if (cell.is_null()) {
-    return {};
+    return video && !from_csv ? check_video_cell(name, cell) : std::string();
   }
   if (from_csv && !read_csv_cell(name, cell)) {
     return fmt::format("the cell of column '{}' must hold JSON", name);
+  }
+  if (video) {
+    return check_video_cell(name, cell);
   }
   const bool chat = api == base::ApiType::kOpenAiChat;
   if (name == "prompt" || name == "system") {

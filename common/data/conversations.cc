@@ -34,7 +34,8 @@ class ConversationLoader {
         [this](std::size_t place, std::string reason) {
           problems_.add({place_text(request_.path, format_, place), "", "", std::move(reason)});
         }};
-    read_rows(request_.path, format_, callbacks);
+    read_rows(request_.files.empty() ? std::vector{request_.path} : request_.files, format_,
+              callbacks);
     end_conversation();
     check_columns();
     if (problems_.empty() && made_.samples_.empty()) {
@@ -304,14 +305,14 @@ void ConversationSet::mark_systems(
   marked_ = true;
 }
 
-Row ConversationSet::row(base::SampleIndex sample) const {
+Row ConversationSet::row(base::SampleIndex sample, const std::string& mark) const {
   const ClientTurn& turn = samples_[sample];
   const Conversation& conversation = conversations_[turn.conversation];
   std::vector<JsonValue> messages;
   if (!conversation.system.empty()) {
     messages.push_back(
         JsonValue::of_object({{"role", JsonValue::of_string("system")},
-                              {"content", JsonValue::of_string(conversation.system)}}));
+                              {"content", JsonValue::of_string(mark + conversation.system)}}));
   }
   for (std::uint32_t i = 0; i <= turn.row; ++i) {
     append_messages(conversation.rows[i].cells, messages);
@@ -322,14 +323,6 @@ Row ConversationSet::row(base::SampleIndex sample) const {
   cells.emplace(cells.begin(), "messages", JsonValue::of_array(std::move(messages)));
   made.cells = JsonValue::of_object(std::move(cells));
   return made;
-}
-
-Prompt ConversationSet::prompt(base::SampleIndex sample, const std::string& mark) const {
-  Prompt prompt = prompt_of(row(sample));
-  if (marked_) {
-    prompt.text.insert(1 + kSystemMessageHead.size(), mark);
-  }
-  return prompt;
 }
 
 std::string ConversationSet::why_not_sendable(base::SampleIndex sample,

@@ -54,10 +54,9 @@ class ConversationSet {
   void mark_systems(
       const std::function<std::string(const std::string& id, const std::string& system)>& marked);
 
-  // The sample as a row of messages and request fields, for render_body().
-  Row row(base::SampleIndex sample) const;
-  // What event files say of the sample's prompt. `mark` goes where the body's splice point is.
-  Prompt prompt(base::SampleIndex sample, const std::string& mark) const;
+  // The sample as a row of messages and request fields, for render_body(). `mark` goes where the
+  // body's splice point is: the row as it is sent then.
+  Row row(base::SampleIndex sample, const std::string& mark = {}) const;
   // Empty, or why the sample's own fields cannot be sent with these params.
   std::string why_not_sendable(base::SampleIndex sample, const BodyParams& params) const;
   // `params` with splice_system as it must be.

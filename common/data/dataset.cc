@@ -41,7 +41,8 @@ class Loader {
         [this](std::size_t place, std::string reason) {
           problems_.add({where(place), "", "", std::move(reason)});
         }};
-    read_rows(request_.path, format_, callbacks);
+    read_rows(request_.files.empty() ? std::vector{request_.path} : request_.files, format_,
+              callbacks);
     if (made_.rows.empty() && problems_.empty()) {
       problems_.add({request_.path, "", "", "the file has no rows"});
     }

@@ -26,6 +26,9 @@ inline constexpr std::size_t kProblemsMax = 20;  // reported one by one; the res
 
 struct DatasetRequest {
   std::string path;
+  // What `path` stands for when it is no file: files of one format, several only when they are
+  // Parquet (fetch_hub_files). Empty: `path` itself.
+  std::vector<std::string> files;
   std::string format;  // "jsonl" or ".jsonl" …; empty: the path's last suffix
   // target ← source renames, in the order written; of two with one source the later wins.
   std::vector<std::pair<std::string, std::string>> parser;

@@ -61,9 +61,10 @@ base::Problems ProblemList::take(const std::string& path) {
 
 tl::expected<ChosenFormat, base::Problem> choose_format(const DatasetRequest& request) {
   const bool from_suffix = request.format.empty();
-  std::string name = from_suffix ? suffix_of(request.path) : request.format;
+  const std::string& path = request.files.empty() ? request.path : request.files.front();
+  std::string name = from_suffix ? suffix_of(path) : request.format;
   std::error_code ignored;
-  if (from_suffix && std::filesystem::is_directory(request.path, ignored)) {
+  if (from_suffix && std::filesystem::is_directory(path, ignored)) {
     name = ".huggingface";  // the one directory format there is
   } else if (!name.empty() && name.front() != '.') {
     name.insert(name.begin(), '.');

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/base/check.h"
+#include "common/data/video_request.h"
 #include "common/text/json_write.h"
 
 namespace tutti::data {
@@ -148,16 +149,67 @@ void render_completions(const JsonValue& cells, const BodyParams& params, Render
   json.end_object();
 }
 
+// Where the config is silent SGLang is told the reference client's own defaults; −1 is its word for
+// "all tokens", and is not sent.
+void render_sglang(const JsonValue& cells, const BodyParams& params, RenderedBody& out) {
+  constexpr std::int64_t kEveryToken = -1;
+  const JsonValue* const tokens = cell_of(cells, "input_tokens");
+  TUTTI_CHECK(tokens != nullptr);
+  JsonWriter json(out.bytes);
+  json.begin_object().key("input_ids");
+  tokens->write(json);
+  json.key("sampling_params").begin_object();
+  json.key("max_new_tokens").integer(params.max_tokens);
+  json.key("temperature").number(params.temperature.value_or(1.0));
+  if (params.top_k.value_or(kEveryToken) != kEveryToken) {
+    json.key("top_k").integer(*params.top_k);
+  }
+  json.key("top_p").number(params.top_p.value_or(1.0));
+  json.end_object().key("stream").boolean(params.stream).end_object();
+}
+
 }  // namespace
 
 void render_body(const Row& row, const BodyParams& params, RenderedBody& out) {
   out.bytes.clear();
   out.splice = kNoSplice;
-  if (params.api == base::ApiType::kOpenAiChat) {
-    render_chat(row.cells, params, out);
-  } else {
-    render_completions(row.cells, params, out);
+  switch (params.api) {
+    case base::ApiType::kOpenAiChat:
+      render_chat(row.cells, params, out);
+      return;
+    case base::ApiType::kOpenAiCompletions:
+      render_completions(row.cells, params, out);
+      return;
+    case base::ApiType::kSglang:
+      render_sglang(row.cells, params, out);
+      return;
+    case base::ApiType::kVideogen:
+      render_video(row.cells, out.bytes);
+      return;
   }
+}
+
+std::string note_of_unsent(const BodyParams& params) {
+  std::vector<std::string_view> names;
+  const auto name_if = [&names](bool set, std::string_view name) {
+    if (set) {
+      names.push_back(name);
+    }
+  };
+  const bool chat = params.api == base::ApiType::kOpenAiChat;
+  const bool sglang = params.api == base::ApiType::kSglang;
+  const bool video = params.api == base::ApiType::kVideogen;
+  name_if(params.temperature.has_value() && video, "temperature");
+  name_if(params.seed.has_value() && !chat, "seed");
+  name_if(params.top_p.has_value() && video, "top_p");
+  name_if(params.top_k.has_value() && video, "top_k");
+  name_if(params.repetition_penalty.has_value() && (sglang || video), "repetition_penalty");
+  name_if(params.presence_penalty.has_value() && (sglang || video), "presence_penalty");
+  name_if(params.frequency_penalty.has_value() && (sglang || video), "frequency_penalty");
+  name_if(params.chat_template_kwargs.has_value() && !chat, "chat_template_kwargs");
+  return names.empty() ? std::string()
+                       : fmt::format("this api_type has no place for model_params {}: not sent",
+                                     fmt::join(names, ", "));
 }
 
 Prompt prompt_of(const Row& row) {

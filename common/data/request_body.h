@@ -2,8 +2,9 @@
 
 // Request bodies, rendered once per row before a run: the reference client's key order and JSON
 // form, byte for byte, plus two additions that only appear when asked for: `stream_options` (usage
-// in streams) and text prompts for completions. A body may carry a splice point, where a warm-up
-// salt
+// in streams) and text prompts for completions. SGLang takes token ids only; a video request is the
+// row itself, with a default for each field it does not say. A body may carry a splice point, where
+// a warm-up salt
 // `[16 hex digits] ` is put in front of the prompt. Pure functions.
 
 #include <cstdint>
@@ -56,6 +57,9 @@ struct RenderedBody {
 // Renders into `out`, reusing its buffer. The row must come from load_dataset for the same api, or
 // from a ConversationSet. What a row says of model, limits and sampling goes before the params.
 void render_body(const Row& row, const BodyParams& params, RenderedBody& out);
+
+// Empty, or a line naming the values of the config that have no place in this API's body.
+std::string note_of_unsent(const BodyParams& params);
 
 // Why a row cannot be salted, or nullptr. Presence of a key counts even when its value is null.
 const char* why_not_saltable(const Row& row);

@@ -11,9 +11,13 @@ std::string_view route_of(base::ApiType api) {
     case base::ApiType::kOpenAiChat:
       return "v1/chat/completions";
     case base::ApiType::kOpenAiCompletions:
+      return "v1/completions";
+    case base::ApiType::kSglang:
+      return "generate";
+    case base::ApiType::kVideogen:
       break;
   }
-  return "v1/completions";
+  return "v1/videos/generations";
 }
 
 std::string_view without_trailing_slashes(std::string_view text) {

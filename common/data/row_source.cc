@@ -284,7 +284,13 @@ void read_json_file(const std::string& path, const RowCallbacks& callbacks) {
 
 }  // namespace
 
-void read_rows(const std::string& path, FileFormat format, const RowCallbacks& callbacks) {
+void read_rows(const std::vector<std::string>& paths, FileFormat format,
+               const RowCallbacks& callbacks) {
+  if (paths.size() > 1 && format != FileFormat::kColumns) {
+    callbacks.problem(0, "several files, of which only Parquet ones can be read as one: name one");
+    return;
+  }
+  const std::string& path = paths.front();
   switch (format) {
     case FileFormat::kJsonl:
       return read_jsonl(path, callbacks);
@@ -293,7 +299,7 @@ void read_rows(const std::string& path, FileFormat format, const RowCallbacks& c
     case FileFormat::kJson:
       return read_json_file(path, callbacks);
     case FileFormat::kColumns:
-      return read_column_files({path}, callbacks);
+      return read_column_files(paths, callbacks);
     case FileFormat::kFolder:
       if (const auto files = arrow_files(path)) {
         read_column_files(*files, callbacks);

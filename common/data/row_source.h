@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/text/json_read.h"
 
@@ -27,6 +28,8 @@ struct RowCallbacks {
   std::function<void(std::size_t place, std::string reason)> problem;
 };
 
-void read_rows(const std::string& path, FileFormat format, const RowCallbacks& callbacks);
+// `paths`: one, or several column files.
+void read_rows(const std::vector<std::string>& paths, FileFormat format,
+               const RowCallbacks& callbacks);
 
 }  // namespace tutti::data

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "common/model/rust_text.h"
 #include "common/rust/abi.h"
+#include "common/rust/rust_bytes.h"
 #include "common/text/json_write.h"
 
 namespace tutti::model {
@@ -35,7 +35,7 @@ void ChatTemplate::Close::operator()(TuttiTemplate* chat) const { tutti_template
 base::Result<ChatTemplate> ChatTemplate::open(std::string_view source,
                                               std::vector<text::JsonValue::Member> specials,
                                               std::string_view name) {
-  RustText error;
+  rust::RustBytes error;
   TuttiTemplate* const chat = tutti_template_open(source.data(), source.size(), error.out());
   if (chat == nullptr) {
     return base::fail(base::ExitCode::kSetup,
@@ -77,8 +77,8 @@ base::Result<std::string> ChatTemplate::render(const Conversation& talk,
   out.key("add_generation_prompt").boolean(talk.generation_prompt);
   out.end_object();
 
-  RustText prompt;
-  RustText error;
+  rust::RustBytes prompt;
+  rust::RustBytes error;
   if (!tutti_template_render(template_.get(), context.data(), context.size(), local_seconds,
                              prompt.out(), error.out())) {
     return base::fail(base::ExitCode::kExecution,

@@ -4,16 +4,23 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
+
+#include "common/hub/hub.h"
 
 namespace tutti::model {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kTokenizer = "tokenizer.json";
+constexpr const char* kConfig = "tokenizer_config.json";
+constexpr const char* kSpecials = "special_tokens_map.json";
+constexpr const char* kTemplate = "chat_template.jinja";
 
 // Empty when there is no such file.
 base::Result<std::string> read_file(const fs::path& path) {
@@ -36,30 +43,6 @@ base::Result<std::string> read_file(const fs::path& path) {
   return text;
 }
 
-fs::path hub_cache() {
-  const auto set = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value != nullptr ? value : "");
-  };
-  if (const std::string cache = set("HF_HUB_CACHE"); !cache.empty()) {
-    return cache;
-  }
-  if (const std::string home = set("HF_HOME"); !home.empty()) {
-    return fs::path(home) / "hub";
-  }
-  if (const std::string cache = set("XDG_CACHE_HOME"); !cache.empty()) {
-    return fs::path(cache) / "huggingface" / "hub";
-  }
-  return fs::path(set("HOME")) / ".cache" / "huggingface" / "hub";
-}
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 }  // namespace
 
 std::uint64_t ModelFiles::fingerprint() const {
@@ -78,10 +61,10 @@ base::Result<ModelFiles> read_model_files(const std::string& path) {
   ModelFiles files;
   files.name = path;
   const std::pair<fs::path, std::string*> wanted[] = {
-      {folder ? in / "tokenizer.json" : fs::path(path), &files.tokenizer_json},
-      {in / "tokenizer_config.json", &files.tokenizer_config},
-      {in / "special_tokens_map.json", &files.special_tokens_map},
-      {in / "chat_template.jinja", &files.chat_template}};
+      {folder ? in / kTokenizer : fs::path(path), &files.tokenizer_json},
+      {in / kConfig, &files.tokenizer_config},
+      {in / kSpecials, &files.special_tokens_map},
+      {in / kTemplate, &files.chat_template}};
   for (const auto& [file, into] : wanted) {
     auto text = read_file(file);
     if (!text) {
@@ -103,27 +86,45 @@ base::Result<std::string> find_model(const std::string& name) {
   if (fs::exists(name, error)) {
     return name;
   }
-  // "org/name" or "name": anything else is no hub's name, so it was meant as a path.
-  const bool hub_name = !name.empty() && name.front() != '.' && name.front() != '/' &&
-                        std::count(name.begin(), name.end(), '/') <= 1;
-  if (!hub_name) {
+  if (!hub::is_repository_name(name)) {
     return base::fail(base::ExitCode::kSetup, fmt::format("{}: there is no such path", name));
   }
-  std::string folder = "models--" + name;
-  if (const auto slash = folder.find('/'); slash != std::string::npos) {
-    folder.replace(slash, 1, "--");
+  const hub::Hub the_hub(hub::hub_terms(hub::process_environment));
+  const hub::Repository repository{hub::RepositoryKind::kModel, name};
+  const auto snapshot = the_hub.cached(repository);
+  if (snapshot && fs::is_regular_file(fs::path(*snapshot) / kTokenizer, error)) {
+    return *snapshot;
   }
-  const fs::path repository = hub_cache() / folder;
-  const std::string revision = first_line(repository / "refs" / "main");
-  const fs::path snapshot = repository / "snapshots" / revision;
-  if (!revision.empty() && fs::is_regular_file(snapshot / "tokenizer.json", error)) {
-    return snapshot.string();
+  return base::fail(base::ExitCode::kSetup,
+                    fmt::format("{}: neither a path nor in the hub's cache ({})", name,
+                                the_hub.folder(repository)));
+}
+
+base::Result<std::string> fetch_model(const std::string& name) {
+  auto here = find_model(name);
+  if (here || !hub::is_repository_name(name)) {
+    return here;
   }
-  return base::fail(
-      base::ExitCode::kSetup,
-      fmt::format("{}: neither a path nor in the hub's cache ({}); fetch it there, or set "
-                  "model_params.tokenizer_name to a folder with its tokenizer.json",
-                  name, repository.string()));
+  const hub::Hub the_hub(hub::hub_terms(hub::process_environment));
+  const hub::Repository repository{hub::RepositoryKind::kModel, name};
+  const auto snapshot = the_hub.look_up(repository);
+  if (!snapshot) {
+    return tl::unexpected(snapshot.error());
+  }
+  // The tokenizer comes last: a snapshot that has it has all that counting reads.
+  std::vector<std::string> wanted;
+  for (const char* const file : {kConfig, kSpecials, kTemplate, kTokenizer}) {
+    if (std::find(snapshot->files.begin(), snapshot->files.end(), file) != snapshot->files.end()) {
+      wanted.emplace_back(file);
+    }
+  }
+  if (wanted.empty() || wanted.back() != kTokenizer) {
+    return base::fail(base::ExitCode::kSetup,
+                      fmt::format("model {} has no {} at the hub; set model_params.tokenizer_name "
+                                  "to a model that has one, or to a folder",
+                                  name, kTokenizer));
+  }
+  return the_hub.fetch(repository, *snapshot, wanted);
 }
 
 }  // namespace tutti::model

@@ -27,8 +27,10 @@ inline constexpr std::size_t kModelFileBytesMax = std::size_t{256} << 20;
 base::Result<ModelFiles> read_model_files(const std::string& path);
 
 // Where the files of `name` lie: itself when it is a path; else, as "org/name", the newest snapshot
-// in the hub's cache on this host (HF_HUB_CACHE, HF_HOME, ~/.cache/huggingface, as its own library
-// looks). Nothing is fetched. An error says where was looked and what to do.
+// in the hub's cache on this host (common/hub). Nothing is fetched. An error says where was looked
+// and what to do.
 base::Result<std::string> find_model(const std::string& name);
+// The same, but what the cache does not have is fetched from the hub first. Blocking.
+base::Result<std::string> fetch_model(const std::string& name);
 
 }  // namespace tutti::model

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "common/model/rust_text.h"
 #include "common/rust/abi.h"
+#include "common/rust/rust_bytes.h"
 
 namespace tutti::model {
 
@@ -16,7 +16,7 @@ void Tokenizer::Close::operator()(TuttiTokenizer* tokenizer) const {
 }
 
 base::Result<Tokenizer> Tokenizer::open(std::string_view json, std::string_view name) {
-  RustText error;
+  rust::RustBytes error;
   TuttiTokenizer* const tokenizer = tutti_tokenizer_open(json.data(), json.size(), error.out());
   if (tokenizer == nullptr) {
     return base::fail(base::ExitCode::kSetup,
@@ -26,7 +26,7 @@ base::Result<Tokenizer> Tokenizer::open(std::string_view json, std::string_view 
 }
 
 base::Result<std::uint64_t> Tokenizer::count(std::string_view text) const {
-  RustText error;
+  rust::RustBytes error;
   const std::int64_t tokens =
       tutti_tokenizer_count(tokenizer_.get(), text.data(), text.size(), error.out());
   if (tokens < 0) {
@@ -37,8 +37,8 @@ base::Result<std::uint64_t> Tokenizer::count(std::string_view text) const {
 }
 
 base::Result<std::vector<std::uint32_t>> Tokenizer::encode(std::string_view text) const {
-  RustText ids;
-  RustText error;
+  rust::RustBytes ids;
+  rust::RustBytes error;
   if (!tutti_tokenizer_encode(tokenizer_.get(), text.data(), text.size(), ids.out(), error.out())) {
     return base::fail(base::ExitCode::kExecution,
                       fmt::format("text cannot be made tokens: {}", error.text()));
@@ -49,8 +49,8 @@ base::Result<std::vector<std::uint32_t>> Tokenizer::encode(std::string_view text
 }
 
 base::Result<std::string> Tokenizer::decode(std::span<const std::uint32_t> ids) const {
-  RustText text;
-  RustText error;
+  rust::RustBytes text;
+  rust::RustBytes error;
   if (!tutti_tokenizer_decode(tokenizer_.get(), ids.data(), ids.size(), text.out(), error.out())) {
     return base::fail(base::ExitCode::kExecution,
                       fmt::format("tokens cannot be made text: {}", error.text()));

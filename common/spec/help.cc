@@ -23,7 +23,7 @@ struct Group {
   std::string_view section;  // rows directly or further below it
 };
 
-constexpr std::array<Group, 10> kGroups{{
+constexpr std::array<Group, 11> kGroups{{
     {"Frontends", "endpoint_config"},
     {"Model", "model_params"},
     {"Load", "settings.load_pattern"},
@@ -32,6 +32,7 @@ constexpr std::array<Group, 10> kGroups{{
     {"Warm-up", "settings.warmup"},
     {"Connections", "settings.client"},
     {"Timeouts (seconds)", "settings.timeouts"},
+    {"Token counts", "settings.metrics_tokenizer_workers"},
     {"Results", "settings.early_stopping"},
     {"Output", "report_dir"},
 }};

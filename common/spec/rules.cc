@@ -153,9 +153,17 @@ void derive_names(const Tree& tree, Config& config, Findings& findings) {
       dataset.name = stem_of(dataset.path.value_or(""));
     }
   }
+  const bool video = config.endpoint_config.api_type == base::ApiType::kVideogen &&
+                     findings.is_clean("endpoint_config.api_type");
+  if (video && config.model_params.streaming == Streaming::kOn &&
+      findings.is_clean("model_params.streaming")) {
+    findings.wrong_at(place_of(tree, "model_params.streaming"), "model_params.streaming",
+                      "endpoint_config.api_type=videogen has no streams: leave it out, or off");
+  }
   if (config.model_params.streaming == Streaming::kAuto) {
-    config.model_params.streaming =
-        effective_mode(config) == BenchmarkMode::kOffline ? Streaming::kOff : Streaming::kOn;
+    config.model_params.streaming = video || effective_mode(config) == BenchmarkMode::kOffline
+                                        ? Streaming::kOff
+                                        : Streaming::kOn;
   }
   if (config.model_params.name.empty()) {
     config.model_params.name = config.submission_ref.model;

@@ -73,9 +73,9 @@ std::vector<Row> endpoint_rows() {
                  "Better written as \"${API_KEY}\" than in plain text.")
           .flag("api-key"),
       field("api_type", &EndpointConfig::api_type)
-          .about("Which API the frontends speak: chat completions or completions.")
-          .one_of({"openai", "openai_completions"})
-          .not_yet({"sglang", "videogen"}, "use openai or openai_completions")
+          .about("Which API the frontends speak: chat completions, completions (token ids or "
+                 "text), SGLang's /generate (token ids) or video generation (never streamed).")
+          .one_of({"openai", "openai_completions", "sglang", "videogen"})
           .flag("api-type"),
   };
 }
@@ -153,10 +153,10 @@ std::vector<Row> model_params_rows() {
               .one_of({"auto", "on", "off"})
               .flag("streaming"),
           field("tokenizer_name", &ModelParams::tokenizer_name)
-              .about("Tokenizer to count output tokens with.")
-              .flag("tokenizer")
-              .inert("tokens are counted from the server's usage (distributed.token_source) or not "
-                     "at all"),
+              .about("Tokenizer to count tokens with: a folder with a tokenizer.json, or a name at "
+                     "Hugging Face's hub, fetched when it is not on this host; the model's name "
+                     "when empty.")
+              .flag("tokenizer"),
       });
 }
 
@@ -168,7 +168,8 @@ static std::vector<Row> dataset_rows() {
           field("type", &DatasetSpec::type)
               .about("What the data set is for.")
               .one_of({"performance", "accuracy"}),
-          field("path", &DatasetSpec::path).about("The file."),
+          field("path", &DatasetSpec::path)
+              .about("The file, a folder, or hf://datasets/ORG/NAME at Hugging Face's hub."),
           field("format", &DatasetSpec::format)
               .about(
                   "Format of the file (`.jsonl`, `.json`, `.csv`, `.parquet`, `huggingface`); its "

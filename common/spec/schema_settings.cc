@@ -185,10 +185,10 @@ std::vector<Row> timeouts_rows() {
           .above(0)
           .flag("accuracy-drain-timeout"),
       field("metrics_drain_timeout_s", &Timeouts::metrics_drain_timeout_s)
-          .about("Wait for the reference's metrics service.")
+          .about(
+              "Most time for counting tokens after the run; what is left is reported as pending.")
           .above(0)
-          .flag("metrics-drain-timeout")
-          .inert("metrics are computed after the run, from the records"),
+          .flag("metrics-drain-timeout"),
       field("steady_state_timeout_s", &Timeouts::steady_state_timeout_s)
           .about("Wait for the reference's steady-state step.")
           .above(0)
@@ -260,9 +260,8 @@ std::vector<Row> settings_rows() {
                    .flag("steady-state")
                    .inert("there is no steady-state step yet; the report covers the whole phase")}),
       std::vector<Row>{field("metrics_tokenizer_workers", &Settings::metrics_tokenizer_workers)
-                           .about("Tokenizer processes of the reference client.")
-                           .at_least(0)
-                           .inert("tokens are not counted by a tokenizer here")});
+                           .about("Threads that count tokens after the run; 0: one per core.")
+                           .at_least(0)});
 }
 
 std::vector<Row> distributed_rows() {
@@ -373,10 +372,11 @@ std::vector<Row> distributed_rows() {
           .at_least(0.02)
           .at_most(3'600),
       field("token_source", &Distributed::token_source)
-          .about(
-              "Where output tokens are counted: usage asks the server for them "
-              "(stream_options.include_usage); none asks for nothing and takes usage if it comes.")
-          .one_of({"none", "usage"})
+          .about("How tokens are counted: tokenizer uses the model's, from "
+                 "model_params.tokenizer_name "
+                 "or its name; auto does so where it is on this host; usage asks the server "
+                 "(stream_options.include_usage); none counts nothing.")
+          .one_of({"auto", "tokenizer", "usage", "none"})
           .flag("token-source"),
       field("max_clock_error_ms", &Distributed::max_clock_error_ms)
           .about("Largest error bound of an agent's clock against ours that a run may have.")

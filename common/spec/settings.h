@@ -16,7 +16,7 @@ namespace tutti::spec {
 enum class Pattern : std::uint8_t { kMaxThroughput, kPoisson, kConcurrency, kAgenticInference };
 enum class GcMode : std::uint8_t { kDisabled, kRelaxed, kSystem };
 enum class ProfilerEngine : std::uint8_t { kNone, kVllm };
-enum class TokenSource : std::uint8_t { kNone, kUsage };
+enum class TokenSource : std::uint8_t { kAuto, kTokenizer, kUsage, kNone };
 enum class OnAgentLoss : std::uint8_t { kStop, kContinue };
 
 struct Runtime {
@@ -134,7 +134,7 @@ struct Distributed {
   OnAgentLoss on_agent_loss = OnAgentLoss::kStop;
   double heartbeat_s = 0.5;
   double lost_after_s = 2.5;
-  TokenSource token_source = TokenSource::kNone;
+  TokenSource token_source = TokenSource::kAuto;
   double max_clock_error_ms = 5.0;
 };
 

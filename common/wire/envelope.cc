@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "common/base/check.h"
@@ -12,11 +14,13 @@ namespace {
 
 constexpr std::string_view kMagic = "tutt";
 
+using HeaderBytes = std::array<char, kEnvelopeHeaderBytes>;
+
 template <class T>
-void put(std::string& out, T value) {
+void put(HeaderBytes& out, std::size_t offset, T value) {
   static_assert(std::is_unsigned_v<T>);
   for (std::size_t i = 0; i < sizeof(T); ++i) {
-    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xFF));
+    out[offset + i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xFF);
   }
 }
 
@@ -56,17 +60,21 @@ std::optional<std::uint16_t> foreign_version(std::string_view bytes) {
 
 std::string encode_envelope(const Frame& frame) {
   TUTTI_CHECK(frame.payload.size() <= kPayloadBytesMax);
+  HeaderBytes header;
+  std::copy(kMagic.begin(), kMagic.end(), header.begin());
+  put(header, 4, static_cast<std::uint16_t>(kProtocolVersion));
+  put(header, 6, static_cast<std::uint8_t>(frame.plane));
+  put(header, 7, std::uint8_t{0});
+  put(header, 8, frame.from.high);
+  put(header, 16, frame.from.low);
+  put(header, 24, frame.to.high);
+  put(header, 32, frame.to.low);
+  put(header, 40, frame.number);
+  put(header, 48, frame.ack);
+  put(header, 56, static_cast<std::uint32_t>(frame.payload.size()));
   std::string out;
-  out.reserve(kEnvelopeHeaderBytes + frame.payload.size());
-  out.append(kMagic);
-  put(out, static_cast<std::uint16_t>(kProtocolVersion));
-  put(out, static_cast<std::uint8_t>(frame.plane));
-  put(out, std::uint8_t{0});
-  for (const std::uint64_t word :
-       {frame.from.high, frame.from.low, frame.to.high, frame.to.low, frame.number, frame.ack}) {
-    put(out, word);
-  }
-  put(out, static_cast<std::uint32_t>(frame.payload.size()));
+  out.reserve(header.size() + frame.payload.size());
+  out.append(header.data(), header.size());
   out.append(frame.payload);
   return out;
 }

@@ -22,7 +22,7 @@ inline constexpr auto kLastOf<base::Balance> = base::Balance::kAffinity;
 template <>
 inline constexpr auto kLastOf<base::Way> = base::Way::kMulti;
 template <>
-inline constexpr auto kLastOf<base::ApiType> = base::ApiType::kOpenAiCompletions;
+inline constexpr auto kLastOf<base::ApiType> = base::ApiType::kVideogen;
 template <>
 inline constexpr auto kLastOf<Outcome> = Outcome::kCancelled;
 template <>

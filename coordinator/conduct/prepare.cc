@@ -487,6 +487,9 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
       return tl::unexpected(conversations.error());
     }
     input.conversations = std::move(*conversations);
+    if ((*wanted)->agentic_inference.enable_salt) {
+      input.first_mark = plan::mark_text(plan::pass_mark(1));
+    }
     const auto& notes = input.conversations->notes();
     input.notes.insert(input.notes.end(), notes.begin(), notes.end());
   } else if (*wanted != nullptr) {
@@ -496,6 +499,10 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
     }
     input.dataset = std::move(*dataset);
     input.notes.insert(input.notes.end(), input.dataset.notes.begin(), input.dataset.notes.end());
+    const auto params = body_params(config, **wanted);
+    if (const std::string note = params ? data::note_of_unsent(*params) : ""; !note.empty()) {
+      input.notes.push_back(note);
+    }
   }
   for (const auto& url : config.endpoint_config.endpoints) {
     if (data::doubles_version(url)) {

@@ -43,6 +43,7 @@ struct AccuracyInput {
 struct RunInput {
   data::Dataset dataset;  // of warm-up and performance; no rows in accuracy-only runs …
   std::shared_ptr<const data::ConversationSet> conversations;  // … nor when it is of these
+  std::string first_mark;  // of a conversation's first pass; empty: none
   std::vector<AccuracyInput> accuracy;
   data::BodySet bodies;
   std::string bodies_path;  // to be removed when the run is over

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/data/hub_files.h"
 #include "common/text/json_read.h"
 
 namespace tutti::conduct {
@@ -41,7 +42,8 @@ base::Result<RowChoice> choose_predefined(const spec::DatasetSpec& wanted) {
 
 base::Result<RowChoice> choose_rows(const spec::DatasetSpec& wanted) {
   const std::string path = wanted.path.value_or("");
-  const bool there = !path.empty() && std::filesystem::exists(path);
+  const bool at_hub = data::is_hub_path(path);
+  const bool there = at_hub || (!path.empty() && std::filesystem::exists(path));
   RowChoice out;
   if (data::is_predefined(wanted.name) && (wanted.name_is_given || !there)) {
     auto predefined = choose_predefined(wanted);
@@ -66,6 +68,13 @@ base::Result<RowChoice> choose_rows(const spec::DatasetSpec& wanted) {
       out.notes.push_back(fmt::format(
           "{} is read, not the predefined data set that its name is; for that one write name: {}",
           path, wanted.name));
+    }
+    if (at_hub) {
+      auto files = data::fetch_hub_files(path);
+      if (!files) {
+        return tl::unexpected(files.error());
+      }
+      out.file.files = std::move(*files);
     }
     out.file.path = path;
     out.file.format = wanted.format.value_or("");

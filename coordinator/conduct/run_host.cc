@@ -309,6 +309,9 @@ void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
     base::log_warning("conduct", "records from an agent that has not joined: ignored");
     return;
   }
+  if (const roster::Agent* known = machine_.roster().find(agent); known != nullptr && known->lost) {
+    return;  // what it still had is called missing by now; not acknowledged, it stays in its spool
+  }
   const auto accepted = ledger_.accept(number->second, batch);
   if (!accepted) {
     // Not acknowledged: the agent keeps it in its spool.

@@ -121,7 +121,8 @@ void RunMachine::on(const StopAsked& event) {
 
 void RunMachine::on(const Tick& /*event*/) {
   ping();
-  if (plan_.timeouts.run.ns > 0 && !stopping_) {
+  // The merge has a limit of its own, and nothing left that could be stopped.
+  if (plan_.timeouts.run.ns > 0 && !stopping_ && state_ < RunState::kMerging) {
     const auto decision =
         plan::RunTimeout(plan_.timeouts.run).evaluate(counters(), now_ - began_at_);
     if (!decision.proceeds()) {

@@ -40,9 +40,6 @@ struct Gathering {
     note_end(fact, done_at);
     part.failed += fact.ok() ? 0U : 1U;
     part.connections_opened += fact.sent_at.is_set() && !fact.connection_reused ? 1U : 0U;
-    if (fact.ok() && fact.completion_tokens > 0) {
-      part.output_tokens += static_cast<std::uint64_t>(fact.completion_tokens);
-    }
     if (has_first_chunk(fact)) {
       ttft.push_back((fact.first_token_at - fact.issued_at).ns);
     }
@@ -128,11 +125,18 @@ std::size_t frontend_of(const ledger::Fact& fact) {
   return fact.failure == wire::Failure::kTurnSkipped ? kNoPart : std::size_t{fact.frontend};
 }
 
+struct Whole {
+  const RunFacts& facts;
+  const ledger::Ledger& ledger;
+  const TokenCounts* counts;
+};
+
 // One pass per way of cutting the records, so that the values of one cut only are in memory at
 // once: 32 bytes a record.
 template <class PartOf>
-std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger,
-                      const DuePromise& promise, std::size_t least, PartOf part_of) {
+std::vector<Part> cut(const Whole& run, const DuePromise& promise, std::size_t least,
+                      PartOf part_of) {
+  const auto& [facts, ledger, counts] = run;
   std::vector<Gathering> parts(least);
   for (std::uint64_t i = 0; i < ledger.size(); ++i) {
     const ledger::Fact& fact = ledger.fact(i);
@@ -147,6 +151,8 @@ std::vector<Part> cut(const RunFacts& facts, const ledger::Ledger& ledger,
       parts.resize(index + 1);  // an index nobody configured still gets a line
     }
     parts[index].add(fact, promise(fact), ledger.to_coordinator(fact, fact.done_at));
+    parts[index].part.output_tokens += static_cast<std::uint64_t>(
+        std::max<std::int64_t>(tokens_of(facts, ledger, counts, i).output, 0));
   }
   std::vector<Part> out;
   for (Gathering& part : parts) {
@@ -266,7 +272,8 @@ void put_troubled(const RunFacts& facts, const Breakdown& breakdown, verdict::Ru
 
 }  // namespace
 
-base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& ledger) {
+base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& ledger,
+                                   const TokenCounts* counts) {
   Breakdown out;
   FailureTable failures;
   stats::IntSeries success_latency;
@@ -285,14 +292,15 @@ base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& 
     if (fact.ok()) {
       ++out.succeeded;
       out.with_usage += fact.completion_tokens >= 0 ? 1U : 0U;
+      out.usage_tokens += static_cast<std::uint64_t>(std::max(fact.completion_tokens, 0));
       success_latency.add((fact.done_at - fact.issued_at).ns);
     }
   }
   const DuePromise promise(facts, ledger);
-  out.all =
-      cut(facts, ledger, promise, 1, [](const ledger::Fact&) { return std::size_t{0}; }).front();
-  out.frontends = cut(facts, ledger, promise, facts.config.endpoints.size(), frontend_of);
-  out.agents = cut(facts, ledger, promise, facts.agents.size(),
+  const Whole run{facts, ledger, counts};
+  out.all = cut(run, promise, 1, [](const ledger::Fact&) { return std::size_t{0}; }).front();
+  out.frontends = cut(run, promise, facts.config.endpoints.size(), frontend_of);
+  out.agents = cut(run, promise, facts.agents.size(),
                    [](const ledger::Fact& fact) { return std::size_t{fact.agent}; });
   out.failures = failures.finish();
   out.success_latency =

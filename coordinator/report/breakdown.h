@@ -14,6 +14,7 @@
 #include "common/base/result.h"
 #include "common/stats/series.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/report/row_tokens.h"
 #include "coordinator/report/run_facts.h"
 #include "coordinator/verdict/verdict.h"
 
@@ -66,7 +67,8 @@ struct Breakdown {
   std::vector<FailureCount> failures;  // most frequent first
   stats::SeriesStat success_latency;   // ns, successes only
   std::uint64_t succeeded = 0;
-  std::uint64_t with_usage = 0;  // successes whose server reported usage
+  std::uint64_t with_usage = 0;    // successes whose server reported usage …
+  std::uint64_t usage_tokens = 0;  // … and the output tokens it reported
   // Over the issue window, first to last issue: in all, by agent, by endpoint.
   std::optional<double> mean_in_flight;
   std::vector<double> agents_in_flight;
@@ -81,7 +83,9 @@ struct Breakdown {
   std::uint64_t malformed_events = 0;
 };
 
-base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& ledger);
+// `counts`: a tokenizer's; null: none.
+base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& ledger,
+                                   const TokenCounts* counts = nullptr);
 
 // "refused or unreachable", "HTTP 503", …
 std::string failure_text(wire::Failure failure, std::uint16_t http_status);

@@ -483,10 +483,20 @@ std::string result_summary_json(const Report& report) {
   if (!report.facts.rebuilt.empty()) {
     out["rebuilt_from_spools"] = report.facts.rebuilt;
   }
-  out["tokens"] = {{"source", report.token_source()},
-                   {"succeeded", report.breakdown.succeeded},
-                   {"succeeded_with_usage", report.breakdown.with_usage},
-                   {"tpot_divisor", "completion_tokens - 1"}};
+  Json& tokens = out["tokens"];
+  tokens = {
+      {"source", report.token_source()},
+      {"succeeded", report.breakdown.succeeded},
+      {"succeeded_with_usage", report.breakdown.with_usage},
+      {"tpot_divisor", report.tokens ? "tokens after the first chunk" : "completion_tokens - 1"}};
+  if (report.tokens) {
+    tokens["tokenizer"] = report.facts.config.tokenizer;
+    tokens["prompts"] = report.tokens->prompts;
+    tokens["replies"] = report.tokens->replies;
+    tokens["replies_without_template"] = report.tokens->without_template;
+    tokens["pending"] = report.tokens->pending;
+    tokens["usage_output_tokens"] = report.breakdown.usage_tokens;
+  }
   out["latency_succeeded"] = summary_series(report.breakdown.success_latency);
   out["itl"] = itl_json(report.timing.itl);
   out["ttft_from_sent"] = summary_series(report.timing.ttft_from_sent);

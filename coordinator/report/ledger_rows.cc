@@ -21,17 +21,27 @@ Row row_of(const RunFacts& facts, const ledger::Ledger& ledger, const ledger::Fa
   if (fact.ok()) {
     row.finish_reason = fact.finish_reason;
   }
-  if (facts.config.token_source == TokenSource::kUsage) {
-    row.prompt_tokens = fact.prompt_tokens;
-    if (fact.ok() && fact.completion_tokens >= 0) {
-      row.output_tokens = fact.completion_tokens;
-      row.tokens_after_first = fact.completion_tokens - 1;
-    }
-  }
   return row;
 }
 
 }  // namespace
+
+RowTokens tokens_of(const RunFacts& facts, const ledger::Ledger& ledger, const TokenCounts* counts,
+                    std::uint64_t i) {
+  if (counts != nullptr) {
+    return counts->rows[i];
+  }
+  RowTokens out;
+  const ledger::Fact& fact = ledger.fact(i);
+  if (facts.config.token_source == TokenSource::kUsage) {
+    out.prompt = fact.prompt_tokens;
+    if (fact.ok() && fact.completion_tokens >= 0) {
+      out.output = fact.completion_tokens;
+      out.after_first = fact.completion_tokens - 1;
+    }
+  }
+  return out;
+}
 
 base::Instant issued_at(const ledger::Ledger& ledger, const ledger::Fact& fact) {
   return ledger.to_coordinator(fact, fact.begun_at());
@@ -41,7 +51,8 @@ bool has_first_chunk(const ledger::Fact& fact) {
   return fact.streamed && fact.first_token_at.is_set();
 }
 
-base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& ledger) {
+base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& ledger,
+                                   const TokenCounts* counts) {
   Fold fold(facts.started_at, facts.config.streaming);
   std::map<std::uint16_t, std::uint32_t> blocks;  // by performance phase
   for (std::size_t phase = 0; phase < facts.phases.size(); ++phase) {
@@ -59,6 +70,10 @@ base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& 
   for (std::uint64_t i = 0; i < ledger.size(); ++i) {
     const ledger::Fact& fact = ledger.fact(i);
     Row row = row_of(facts, ledger, fact);
+    const RowTokens tokens = tokens_of(facts, ledger, counts, i);
+    row.prompt_tokens = tokens.prompt;
+    row.output_tokens = tokens.output;
+    row.tokens_after_first = tokens.after_first;
     if (row.tracked) {
       row.block = blocks[fact.phase];
     }
@@ -74,7 +89,9 @@ base::Result<Snapshot> fold_ledger(const RunFacts& facts, const ledger::Ledger& 
     fold.add(row);
   }
   fold.see(facts.ended_at);
-  return fold.finish(facts.state, facts.config.early_stopping, facts.ended_at);
+  Snapshot snapshot = fold.finish(facts.state, facts.config.early_stopping, facts.ended_at);
+  snapshot.pending = counts != nullptr ? counts->pending : 0;
+  return snapshot;
 }
 
 }  // namespace tutti::report

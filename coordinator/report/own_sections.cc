@@ -217,6 +217,32 @@ void put_budget(std::string& out, const Report& report) {
   out += "\n";
 }
 
+// Counts by a tokenizer, and the server's own beside them where it told any.
+void put_tokenizer(std::string& out, const Report& report) {
+  const TokenCounts& counts = *report.tokens;
+  out += fmt::format("  Token counts: by the tokenizer of {}, of {} prompts and {} replies.\n",
+                     report.facts.config.tokenizer, counts.prompts, counts.replies);
+  if (counts.without_template > 0) {
+    out += fmt::format(
+        "    {} replies with reasoning or tool calls were counted by their pieces: the chat "
+        "template "
+        "cannot write them.\n",
+        counts.without_template);
+  }
+  if (counts.pending > 0) {
+    out += fmt::format("    {} queries were not counted{}{}.\n", counts.pending,
+                       counts.first_error.empty() ? "" : ": ", counts.first_error);
+  }
+  if (report.breakdown.with_usage == 0) {
+    return;
+  }
+  const auto ours = static_cast<double>(report.breakdown.all.output_tokens);
+  const auto theirs = static_cast<double>(report.breakdown.usage_tokens);
+  out += fmt::format("    The server's usage says {} output tokens in {} replies, {:+.1f} %.\n",
+                     report.breakdown.usage_tokens, report.breakdown.with_usage,
+                     ours > 0 ? (theirs / ours - 1) * 100 : 0.0);
+}
+
 void put_origin(std::string& out, const Report& report) {
   const Breakdown& breakdown = report.breakdown;
   out += "------------------- How these numbers were made -------------------\n";
@@ -250,14 +276,17 @@ void put_origin(std::string& out, const Report& report) {
   }
   out += fmt::format("  Window edges and order across agents: within ± {:.3f} ms.\n",
                      static_cast<double>(error_ns) * 1e-6);
-  if (report.snapshot.osl.count > 0) {
+  if (report.tokens) {
+    put_tokenizer(out, report);
+  } else if (report.snapshot.osl.count > 0) {
     out += fmt::format(
         "  Token counts: from the server's usage, in {} of {} successful replies; the reference "
         "client\n    counts with a tokenizer instead. TPOT divides by completion_tokens − 1.\n",
         breakdown.with_usage, breakdown.succeeded);
   } else {
     out +=
-        "  Token counts: none, as no reply carried usage; so no sequence lengths, TPOT or TPS.\n";
+        "  Token counts: none, as there was no tokenizer and usage was not asked for, or did not "
+        "come; so\n    no sequence lengths, TPOT or TPS.\n";
   }
   out += "  Completed, latency and QPS include failed requests; token numbers do not.\n\n";
 }
@@ -267,7 +296,8 @@ void put_origin(std::string& out, const Report& report) {
 void put_verdict(std::string& out, const Report& report) {
   out += fmt::format("Client: tutti {} ({})\n", report.facts.version, kRehearsal);
   if (report.snapshot.osl.count == 0 && report.breakdown.succeeded > 0) {
-    out += "Tokens: not counted (no usage came; --token-source usage asks servers for it)\n";
+    out +=
+        "Tokens: not counted (--tokenizer names the model's; --token-source usage asks servers)\n";
   }
   out += fmt::format("Verdict: {}\n", report.verdict.valid ? "VALID" : "INVALID");
   for (const verdict::Reason& reason : report.verdict.reasons) {

@@ -13,15 +13,20 @@ bool Report::has_performance_phase() const {
   });
 }
 
-const char* Report::token_source() const { return snapshot.osl.count > 0 ? "usage" : "none"; }
+const char* Report::token_source() const {
+  if (tokens) {
+    return "tokenizer";
+  }
+  return snapshot.osl.count > 0 ? "usage" : "none";
+}
 
 base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& ledger,
-                                 const verdict::Rules& rules) {
-  auto snapshot = fold_ledger(facts, ledger);
+                                 const verdict::Rules& rules, const TokenCounts* counts) {
+  auto snapshot = fold_ledger(facts, ledger, counts);
   if (!snapshot) {
     return tl::unexpected<base::Error>(snapshot.error());
   }
-  auto breakdown = break_down(facts, ledger);
+  auto breakdown = break_down(facts, ledger, counts);
   if (!breakdown) {
     return tl::unexpected<base::Error>(breakdown.error());
   }
@@ -39,6 +44,10 @@ base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& le
   out.client_limits = rules.client;
   out.client = verdict::judge_client(client_facts(facts, out.breakdown, out.clocks), rules.client);
   out.repeated_batches = ledger.repeated_batches();
+  if (counts != nullptr) {
+    out.tokens = *counts;
+    out.tokens->rows = {};
+  }
   return out;
 }
 

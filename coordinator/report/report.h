@@ -5,6 +5,7 @@
 // reference client has are the reference's, field for field; what we add stands after them. Pure;
 // no owner.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/report/breakdown.h"
 #include "coordinator/report/fold.h"
+#include "coordinator/report/row_tokens.h"
 #include "coordinator/report/run_facts.h"
 #include "coordinator/report/summary.h"
 #include "coordinator/report/timing.h"
@@ -36,15 +38,17 @@ struct Report {
   verdict::ClientVerdict client;
   std::vector<ledger::ClockMap> clocks;  // index = agent
   accuracy::Entries accuracy;            // one for each data set that is scored; the mains fill it
+  std::optional<TokenCounts> tokens;     // without its rows
   std::uint64_t repeated_batches = 0;    // came twice and were stored once: no defect
 
   bool has_performance_phase() const;
-  // "usage" when at least one success was counted by the server, else "none".
+  // What told the token numbers: "tokenizer", "usage" or, when nothing did, "none".
   const char* token_source() const;
 };
 
+// `counts`: a tokenizer's, when facts.config.token_source says so.
 base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& ledger,
-                                 const verdict::Rules& rules);
+                                 const verdict::Rules& rules, const TokenCounts* counts = nullptr);
 
 // metrics/final_snapshot.json
 std::string snapshot_json(const Snapshot& snapshot);

@@ -22,8 +22,9 @@ namespace tutti::report {
 
 enum class RunState : std::uint8_t { kComplete, kInterrupted };
 
-// kUsage: where the server reports usage, it is counted. kNone: nothing is counted.
-enum class TokenSource : std::uint8_t { kUsage, kNone };
+// kUsage: where the server reports usage, it is counted. kTokenizer: by the model's tokenizer.
+// kNone: nothing is counted.
+enum class TokenSource : std::uint8_t { kUsage, kNone, kTokenizer };
 
 struct LoadPatternFacts {
   std::string type;  // as in the configuration: "concurrency", "poisson", "max_throughput", …
@@ -50,6 +51,7 @@ struct ConfigFacts {
   bool stream_all_chunks = false;
   bool kernel_stamps = true;  // of replies: the kernel's receive time, else the time of the read
   TokenSource token_source = TokenSource::kUsage;
+  std::string tokenizer;  // where it was found; kTokenizer only
   base::Balance balance = base::Balance::kLeastInFlight;
   std::vector<std::string> endpoints;  // as configured, without secrets; index = Record::frontend
 };

@@ -28,7 +28,8 @@ Json config_json(const ConfigFacts& config) {
            {"early_stopping", config.early_stopping},
            {"stream_all_chunks", config.stream_all_chunks},
            {"kernel_stamps", config.kernel_stamps},
-           {"count_usage", config.token_source == TokenSource::kUsage},
+           {"token_source", static_cast<int>(config.token_source)},
+           {"tokenizer", config.tokenizer},
            {"balance", static_cast<int>(config.balance)},
            {"endpoints", config.endpoints}};
   if (pattern.target_qps) {
@@ -75,7 +76,8 @@ ConfigFacts config_of(const Json& in) {
   out.early_stopping = in.at("early_stopping").get<bool>();
   out.stream_all_chunks = in.at("stream_all_chunks").get<bool>();
   out.kernel_stamps = in.at("kernel_stamps").get<bool>();
-  out.token_source = in.at("count_usage").get<bool>() ? TokenSource::kUsage : TokenSource::kNone;
+  out.token_source = enum_of(in.at("token_source"), TokenSource::kTokenizer);
+  out.tokenizer = in.at("tokenizer").get<std::string>();
   out.balance = enum_of(in.at("balance"), base::Balance::kAffinity);
   out.endpoints = in.at("endpoints").get<std::vector<std::string>>();
   return out;

@@ -121,25 +121,29 @@ bool ClockEstimate::settle_all() {
                      [](const Point& point) { return point.low <= point.high; });
 }
 
-// Of all points within one stretch the first stays, with what its neighbours taught it; equal
-// stretches keep the run covered from end to end. The newest stays too.
+// Of all points within one stretch the one that saw most stays, with what it saw alone: what its
+// neighbours taught it rests on a rate that a later exchange may prove wrong. Equal stretches keep
+// the run covered from end to end; the first and the newest stay too.
 void ClockEstimate::thin() {
   const Duration span = points_.back().at - points_.front().at;
   const Duration stretch = Duration::nanos(span.ns / static_cast<std::int64_t>(kPointsMax / 2) + 1);
   const Instant first = points_.front().at;
-  std::vector<Point> kept;
+  const auto width = [](const Point& point) { return point.seen_high - point.seen_low; };
+  std::vector<Point> kept{points_.front()};
   kept.reserve(kPointsMax + 1);
   std::int64_t last = -1;
-  for (std::size_t i = 0; i < points_.size(); ++i) {
+  for (std::size_t i = 1; i + 1 < points_.size(); ++i) {
     const std::int64_t number = (points_[i].at - first).ns / stretch.ns;
-    if (number != last || i + 1 == points_.size()) {
+    if (number != last) {
       kept.push_back(points_[i]);
-      kept.back().seen_low = kept.back().low;
-      kept.back().seen_high = kept.back().high;
       last = number;
+    } else if (width(points_[i]) < width(kept.back())) {
+      kept.back() = points_[i];
     }
   }
+  kept.push_back(points_.back());
   points_ = std::move(kept);
+  settle_all();  // they agreed with more beside them
 }
 
 // Two offsets known within ± e₁, ± e₂ at distance t bound the slope between them to

@@ -131,6 +131,53 @@ Outcome check_prompt(const dom::object& object, dom::element& prompt) {
   return {};
 }
 
+// SGLang's request: token ids or a text, and its parameters in an object of their own.
+Outcome check_generate(const dom::object& object, dom::element& prompt, ChatRequest& out) {
+  dom::array ids;
+  const bool has_ids = object["input_ids"].get(prompt) == simdjson::SUCCESS && !prompt.is_null();
+  if (!has_ids && object["text"].get(prompt) != simdjson::SUCCESS) {
+    return wrong("input_ids", "there (an array of token ids), or `text`");
+  }
+  if (has_ids && (prompt.get(ids) != simdjson::SUCCESS || ids.size() == 0 ||
+                  !std::all_of(ids.begin(), ids.end(),
+                               [](const dom::element& item) { return item.is_int64(); }))) {
+    return wrong("input_ids", "an array of at least one token id: this mock answers no batches");
+  }
+  if (!has_ids && !prompt.is_string()) {
+    return wrong("text", "a string: this mock answers no batches");
+  }
+  dom::element value;
+  dom::object params;
+  if (object["sampling_params"].get(value) != simdjson::SUCCESS || value.is_null()) {
+    return {};
+  }
+  if (value.get(params) != simdjson::SUCCESS) {
+    return wrong("sampling_params", "an object");
+  }
+  return read_count(params, "max_new_tokens", out.max_tokens);
+}
+
+Outcome check_video(const dom::object& object, dom::element& prompt, const ChatRequest& out) {
+  if (object["prompt"].get(prompt) != simdjson::SUCCESS || !prompt.is_string()) {
+    return wrong("prompt", "a string");
+  }
+  return out.stream ? wrong("stream", "false: a video comes in one piece") : Outcome{};
+}
+
+Outcome check_api(const dom::object& object, Api api, dom::element& prompt, ChatRequest& out) {
+  switch (api) {
+    case Api::kChat:
+      return check_messages(object, prompt);
+    case Api::kCompletions:
+      return check_prompt(object, prompt);
+    case Api::kGenerate:
+      return check_generate(object, prompt, out);
+    case Api::kVideos:
+      break;
+  }
+  return check_video(object, prompt, out);
+}
+
 Outcome read_fields(const dom::object& object, ChatRequest& out) {
   std::optional<std::uint64_t> choices;
   for (Outcome bad :
@@ -173,9 +220,7 @@ tl::expected<ChatRequest, std::string> ChatReader::read(std::string_view body, A
   if (Outcome bad = read_fields(object, out); !bad) {
     return tl::unexpected(bad.error());
   }
-  const Outcome bad = api == Api::kChat ? check_messages(object, document_->prompt)
-                                        : check_prompt(object, document_->prompt);
-  if (!bad) {
+  if (Outcome bad = check_api(object, api, document_->prompt, out); !bad) {
     return tl::unexpected(bad.error());
   }
   return out;
@@ -185,7 +230,7 @@ std::uint32_t ChatReader::prompt_words() const {
   std::uint32_t words = 0;
   const auto count = [&](std::string_view text) { words += count_words(text); };
   dom::array items;
-  if (document_->api == Api::kCompletions) {
+  if (document_->api != Api::kChat) {
     if (document_->prompt.get(items) == simdjson::SUCCESS && !items.at(0).is_string()) {
       return static_cast<std::uint32_t>(items.size());
     }
@@ -211,7 +256,7 @@ std::string ChatReader::echo_text() const {
     }
     out += text;
   };
-  if (document_->api == Api::kCompletions) {
+  if (document_->api != Api::kChat) {
     each_text(document_->prompt, join);
     return out;
   }

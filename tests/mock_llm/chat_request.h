@@ -1,6 +1,7 @@
 #pragma once
 
-// What the mock needs to know of an OpenAI chat or completions request. The document is parsed
+// What the mock needs to know of an OpenAI chat or completions request, of SGLang's /generate or
+// of a video request. The document is parsed
 // whole (simdjson, hidden in the .cc), so that broken JSON is refused as a real server would refuse
 // it. One reader per thread, reused; views into it live until the next read().
 
@@ -14,7 +15,7 @@
 
 namespace tutti::mock_llm {
 
-enum class Api : std::uint8_t { kChat, kCompletions };
+enum class Api : std::uint8_t { kChat, kCompletions, kGenerate, kVideos };
 
 struct ChatRequest {
   bool stream = false;

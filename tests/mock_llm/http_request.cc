@@ -64,6 +64,12 @@ Route route_of(std::string_view path) {
   if (path == "/v1/completions") {
     return Route::kCompletions;
   }
+  if (path == "/generate") {
+    return Route::kGenerate;
+  }
+  if (path == "/v1/videos/generations") {
+    return Route::kVideos;
+  }
   if (path == "/v1/models") {
     return Route::kModels;
   }

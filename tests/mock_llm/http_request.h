@@ -11,7 +11,16 @@
 
 namespace tutti::mock_llm {
 
-enum class Route : std::uint8_t { kUnknown, kChat, kCompletions, kModels, kHealth, kMetrics };
+enum class Route : std::uint8_t {
+  kUnknown,
+  kChat,
+  kCompletions,
+  kGenerate,  // SGLang
+  kVideos,
+  kModels,
+  kHealth,
+  kMetrics
+};
 enum class Method : std::uint8_t { kOther, kGet, kPost };
 
 struct RequestLimits {

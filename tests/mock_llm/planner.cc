@@ -22,6 +22,19 @@ UsageRule usage_of(const MockOptions& options, const ChatRequest& request) {
   return request.continuous_usage ? UsageRule::kContinuous : UsageRule::kAsked;
 }
 
+Api api_of(Route route) {
+  switch (route) {
+    case Route::kChat:
+      return Api::kChat;
+    case Route::kGenerate:
+      return Api::kGenerate;
+    case Route::kVideos:
+      return Api::kVideos;
+    default:
+      return Api::kCompletions;
+  }
+}
+
 }  // namespace
 
 Planner::Planner(const MockOptions& options) : options_(options), arrivals_(options.seed) {
@@ -98,7 +111,7 @@ tl::expected<Exchange, BadRequest> Planner::plan(const RequestHead& head, std::s
   exchange.seed = options_.seed_from_body
                       ? XXH3_64bits_withSeed(body.data(), body.size(), options_.seed)
                       : arrival_seed;
-  exchange.api = head.route == Route::kChat ? Api::kChat : Api::kCompletions;
+  exchange.api = api_of(head.route);
   exchange.created_unix_s = now_unix_s;
   const auto request = reader_.read(body, exchange.api);
   if (!request) {
@@ -124,7 +137,8 @@ tl::expected<Exchange, BadRequest> Planner::plan(const RequestHead& head, std::s
   // Without chunks only the end of the connection tells the end of a stream.
   exchange.keep_alive = head.keep_alive && (!exchange.stream || exchange.chunked);
   exchange.usage = usage_of(options_, *request);
-  const bool needs_count = !exchange.stream || exchange.usage != UsageRule::kOff;
+  const bool needs_count =
+      !exchange.stream || exchange.api == Api::kGenerate || exchange.usage != UsageRule::kOff;
   exchange.prompt_tokens = needs_count ? reader_.prompt_words() : 0;
   return exchange;
 }

@@ -105,38 +105,6 @@ void append_error_object(std::string& out, int status, std::string_view message)
 
 }  // namespace
 
-void append_json_escaped(std::string& out, std::string_view text) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15U];
-    } else {
-      out += c;
-    }
-  }
-}
-
-EchoWords split_echo(std::string_view text) {
-  EchoWords words;
-  std::size_t at = 0;
-  while (true) {
-    at = text.find_first_not_of(" \t\r\n", at);
-    if (at == std::string_view::npos || words.ends.size() == kCountMax) {
-      return words;
-    }
-    const std::size_t end = std::min(text.find_first_of(" \t\r\n", at), text.size());
-    append_json_escaped(words.escaped, text.substr(at, end - at));
-    words.ends.push_back(static_cast<std::uint32_t>(words.escaped.size()));
-    at = end;
-  }
-}
-
 ReplyWriter::ReplyWriter(const MockOptions& options, const std::vector<std::string>& models)
     : options_(options),
       models_(models),
@@ -325,17 +293,21 @@ void ReplyWriter::role_event(std::string& out, const Exchange& exchange, std::in
 void ReplyWriter::content_event(std::string& out, const Exchange& exchange, const Piece& piece,
                                 std::int64_t sent_ns) {
   sent_ns_ = sent_ns;
-  open_json(exchange, false);
-  if (exchange.api == Api::kChat) {
-    json_ += R"({"index":0,"delta":{)";
-    append_delta(exchange, piece);
-    json_ += R"(},"logprobs":null,"finish_reason":null})";
+  if (exchange.api == Api::kGenerate) {
+    append_frame(exchange, piece.first, piece.first + piece.count, false);
   } else {
-    json_ += R"({"index":0,"text":")";
-    append_words(exchange, piece.first, piece.count, 0);
-    json_ += R"(","logprobs":null,"finish_reason":null})";
+    open_json(exchange, false);
+    if (exchange.api == Api::kChat) {
+      json_ += R"({"index":0,"delta":{)";
+      append_delta(exchange, piece);
+      json_ += R"(},"logprobs":null,"finish_reason":null})";
+    } else {
+      json_ += R"({"index":0,"text":")";
+      append_words(exchange, piece.first, piece.count, 0);
+      json_ += R"(","logprobs":null,"finish_reason":null})";
+    }
+    close_json(exchange, piece.first + piece.count, sent_ns);
   }
-  close_json(exchange, piece.first + piece.count, sent_ns);
   if (exchange.fault.kind == FaultKind::kMalformed && exchange.fault.number == piece.event) {
     json_.resize(json_.size() * 2 / 3);
   }
@@ -343,6 +315,12 @@ void ReplyWriter::content_event(std::string& out, const Exchange& exchange, cons
 }
 
 void ReplyWriter::finish_event(std::string& out, const Exchange& exchange, std::int64_t sent_ns) {
+  if (exchange.api == Api::kGenerate) {  // the whole text once more, no new token
+    sent_ns_ = sent_ns;
+    append_frame(exchange, exchange.tokens, exchange.tokens, true);
+    append_event(out, exchange, {});
+    return;
+  }
   open_json(exchange, false);
   json_ += exchange.api == Api::kChat ? R"({"index":0,"delta":{},"logprobs":null,"finish_reason":")"
                                       : R"({"index":0,"text":"","logprobs":null,"finish_reason":")";
@@ -353,8 +331,8 @@ void ReplyWriter::finish_event(std::string& out, const Exchange& exchange, std::
 }
 
 void ReplyWriter::usage_event(std::string& out, const Exchange& exchange, std::int64_t sent_ns) {
-  if (exchange.usage == UsageRule::kOff) {
-    return;
+  if (exchange.usage == UsageRule::kOff || exchange.api == Api::kGenerate) {
+    return;  // every frame of SGLang counts
   }
   open_json(exchange, false);
   json_ += ']';
@@ -414,6 +392,15 @@ void ReplyWriter::append_message(const Exchange& exchange) {
 
 void ReplyWriter::document(std::string& out, const Exchange& exchange, std::int64_t sent_ns) {
   sent_ns_ = sent_ns;
+  if (exchange.api == Api::kGenerate || exchange.api == Api::kVideos) {
+    if (exchange.api == Api::kGenerate) {
+      append_frame(exchange, 0, exchange.tokens, true);
+    } else {
+      append_video(exchange);
+    }
+    append_answer(out, {200, "application/json", json_, exchange.http11, exchange.keep_alive});
+    return;
+  }
   open_json(exchange, true);
   if (exchange.api == Api::kChat) {
     append_message(exchange);

@@ -90,6 +90,8 @@ class ReplyWriter {
                     std::uint32_t start);
   void append_delta(const Exchange& exchange, const Piece& piece);
   void append_message(const Exchange& exchange);
+  void append_frame(const Exchange& exchange, std::uint32_t first, std::uint32_t end, bool last);
+  void append_video(const Exchange& exchange);
   void append_tool_arguments(const Exchange& exchange, std::uint32_t first, std::uint32_t count);
   std::string_view finish_reason(const Exchange& exchange) const;
   void append_event(std::string& out, const Exchange& exchange, std::string_view event_name) const;

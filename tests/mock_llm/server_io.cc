@@ -129,7 +129,7 @@ bool Server::keep_partial(int fd, RequestReader& reader) {
 bool Server::handle_request(int fd, const RequestReader& request) {
   const RequestHead& head = request.head();
   wheel_.disarm(static_cast<std::uint32_t>(fd));
-  const bool completion = head.route == Route::kChat || head.route == Route::kCompletions;
+  const bool completion = head.route >= Route::kChat && head.route <= Route::kVideos;
   if (head.route == Route::kUnknown) {
     return refuse(fd, 404, "no such route; see tutti-mock --help", head.http11, head.keep_alive);
   }

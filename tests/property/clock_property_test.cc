@@ -216,6 +216,41 @@ TEST(ClockProperty, TheMapOfARunIsRightWithinItsBoundFromEndToEnd) {
   }
 }
 
+// Hours ago the agent's clock was moved by less than a round trip shows. When a step that nothing
+// hides proves that it can move like that, what is said of those hours is right as well, though
+// most of their exchanges are forgotten.
+TEST(ClockProperty, AStepSeenLateCorrectsHoursThatWereThinnedBefore) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    base::Mt19937 random(seed ^ 0x57E9ULL);
+    const std::int64_t hidden_at =
+        (1200 + static_cast<std::int64_t>(random.below(4000))) * kSecond + kSecond / 2;
+    const std::int64_t shown_at = 5 * 3600 * kSecond + kSecond / 2;
+    const std::int64_t hidden = 3 * kMs + static_cast<std::int64_t>(random.below(kMs / 2));
+    const auto truth = [&](std::int64_t at) {
+      return (at >= hidden_at ? hidden : 0) + (at >= shown_at ? 5 * kSecond : 0);
+    };
+    ClockEstimate estimate;
+    for (std::int64_t at = kSecond; at < shown_at + 600 * kSecond; at += kSecond) {
+      ClockExchange exchange;
+      const std::int64_t there = at + 2 * kMs + static_cast<std::int64_t>(random.below(kMs / 10));
+      exchange.coordinator_sent = Instant{at};
+      exchange.agent_received = exchange.agent_sent = Instant{there + truth(there)};
+      exchange.coordinator_received =
+          Instant{there + 2 * kMs + static_cast<std::int64_t>(random.below(kMs / 10))};
+      ASSERT_TRUE(estimate.add(exchange));
+      ASSERT_LE(estimate.points().size(), ClockEstimate::kPointsMax);
+    }
+    ASSERT_GT(estimate.rate_max(), ClockEstimate::kDriftMax);
+    for (const ClockEstimate::Point& point : estimate.points()) {
+      if (point.at < Instant{shown_at - kSecond}) {
+        const std::int64_t was = truth(point.at.ns);
+        ASSERT_LE(point.low.ns, was + 1) << "seed " << seed << " at " << point.at.ns;
+        ASSERT_GE(point.high.ns, was - 1) << "seed " << seed << " at " << point.at.ns;
+      }
+    }
+  }
+}
+
 // A day of pings, in bounded memory, the first hour as well known as the last to within what the
 // thinning costs.
 TEST(ClockProperty, ADayOfPingsStaysBoundedInMemoryAndInError) {

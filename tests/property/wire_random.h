@@ -113,7 +113,7 @@ class RandomMessages {
   void fill(base::Pacing& out) { pick(out, base::Pacing::kClosedLoop); }
   void fill(base::Balance& out) { pick(out, base::Balance::kAffinity); }
   void fill(base::Way& out) { pick(out, base::Way::kMulti); }
-  void fill(base::ApiType& out) { pick(out, base::ApiType::kOpenAiCompletions); }
+  void fill(base::ApiType& out) { pick(out, base::ApiType::kVideogen); }
   void fill(Outcome& out) { pick(out, Outcome::kCancelled); }
   void fill(Failure& out) { pick(out, Failure::kTurnSkipped); }
   void fill(FinishReason& out) { pick(out, FinishReason::kOther); }

@@ -65,6 +65,9 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
 void AgentNode::begin() {
   line_ = std::make_unique<Line>(network_, witness_, node_, 0, options_.link,
                                  base::Id{node_ + 1, 0xA9E27}, local());
+  if (options_.listening) {
+    line_->wait_for_a_word();
+  }
   post(session::Connected{options_.listening});
 }
 
@@ -139,6 +142,9 @@ void AgentNode::turn() {
     for (session::Command& command : commands) {
       perform(command);
     }
+    if (std::exchange(new_terms_, false) && line_->link().mute(local())) {
+      inbox_.emplace_front(session::StoodStill{local() - line_->link().spoke_at()});
+    }
   }
   inbox_.clear();
   turning_ = false;
@@ -162,6 +168,7 @@ void AgentNode::perform(session::Command& command) {
     line_->send(send->message, local());
   } else if (auto* terms = std::get_if<session::SetLiveness>(&command)) {
     line_->link().set_liveness(terms->heartbeat, terms->lost_after);
+    new_terms_ = true;
   } else if (std::holds_alternative<session::OpenBodies>(command)) {
     inbox_.emplace_back(session::BodiesOpened{options_.bodies_cached, {}});
   } else if (auto* bodies = std::get_if<session::StoreBodies>(&command)) {

@@ -70,6 +70,7 @@ class AgentNode {
   std::deque<std::string> unread_;  // came while it was frozen
   Instant frozen_until_{};
   bool turning_ = false;
+  bool new_terms_ = false;  // of liveness, in this event
   bool crashed_ = false;
   bool exited_ = false;
   Instant gone_at_ = base::kFarFuture;

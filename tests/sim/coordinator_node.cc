@@ -121,6 +121,10 @@ void CoordinatorNode::hear(std::size_t from, const std::string& bytes) {
   for (wire::Message& message : peer.line->receive(bytes, local())) {
     world_.note(wire::name_of(message), 0, from);
     if (const auto* batch = std::get_if<wire::RecordBatch>(&message)) {
+      const roster::Agent* known = machine_.roster().find(from);
+      if (known != nullptr && known->lost) {
+        continue;  // as RunHost::take_batch()
+      }
       step(conduct::RecordsStored{from, batch->number, ledger_.accept(from, *batch)});
     } else {
       step(conduct::MessageFrom{from, std::move(message)});
@@ -149,11 +153,13 @@ void CoordinatorNode::check_slots(const conduct::PhaseStarted& started) {
 }
 
 void CoordinatorNode::step(const conduct::Event& event) {
-  std::vector<conduct::Command> commands;
+  std::vector<conduct::Command> commands = std::exchange(spare_commands_, {});
   machine_.step(event, local(), commands);
   for (const conduct::Command& command : commands) {
     perform(command);
   }
+  commands.clear();
+  spare_commands_ = std::move(commands);
   const conduct::PhaseRun* phase = machine_.phase();
   if (phase != nullptr && phase->mode() == conduct::PhaseRun::Mode::kFilling) {
     settled_.try_emplace(phase->phase(), world_.now());

@@ -114,6 +114,7 @@ class CoordinatorNode {
   std::map<std::uint32_t, conduct::PhaseTotals> totals_;
   std::map<std::uint32_t, conduct::PhaseIssuingEnded> issuing_ends_;
   std::vector<std::string> notices_;
+  std::vector<conduct::Command> spare_commands_;  // room that is used again
 };
 
 }  // namespace tutti::sim

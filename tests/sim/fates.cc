@@ -22,6 +22,12 @@ void Fates::crashed(const AgentNode& agent, const CoordinatorNode& coordinator) 
 }
 
 void Fates::frozen(const AgentNode& agent, const CoordinatorNode& coordinator, Duration lasts) {
+  for (Silence& silence : silences_) {
+    if (silence.node == agent.node() && silence.until >= world_.now()) {
+      silence.until = std::max(silence.until, world_.now() + lasts);  // it sleeps on
+      return;
+    }
+  }
   silences_.push_back(
       {world_.now(), world_.now() + lasts, agent.node(), takes_part(agent, coordinator)});
 }
@@ -79,26 +85,35 @@ void Fates::judge_orphan(const AgentNode& agent, const CoordinatorNode& coordina
   }
   // Itself silent meanwhile: then it is to know that when it wakes, not to find out by waiting.
   Instant stop_by = alone + lost_after + kSlack;
+  Instant woken_at{};  // from the last of the silences that held when it was given up
   for (const Silence& silence : silences_) {
     if (silence.node != agent.node()) {
       continue;
     }
     const bool whole = silence.until - silence.from >= lost_after;
     if (whole && silence.from <= alone && silence.until >= alone) {
-      stop_by = silence.until + kEngineSlack;
+      woken_at = std::max(woken_at, silence.until);
     } else if (silence.from < stop_by && silence.until > silence.from) {
       stop_by = stop_by + (silence.until - silence.from);  // slept through a part of its time
     }
   }
+  if (woken_at.is_set()) {
+    stop_by = woken_at + kEngineSlack;
+  }
+  Instant end_by = stop_by + session::AgentConfig{}.orphan_drain_max + kSlack;
+  for (const Silence& silence : silences_) {
+    if (silence.node == agent.node() && silence.from < end_by && silence.until > end_by) {
+      end_by = silence.until + kSlack;  // slept through the end of that
+    }
+  }
   const Instant last_start = witness_.last_start_of(agent.node());
   const Instant last_end = witness_.last_end_of(agent.node());
-  const session::AgentConfig config;
   if (last_start > stop_by) {
     witness_.complain("node {} was alone from {:.3f} s on, and started a query at {:.3f} s",
                       agent.node(), static_cast<double>(alone.ns) / 1e9,
                       static_cast<double>(last_start.ns) / 1e9);
   }
-  if (last_end > stop_by + config.orphan_drain_max + kSlack) {
+  if (last_end > end_by) {
     witness_.complain("node {} was alone from {:.3f} s on, and had a query in flight at {:.3f} s",
                       agent.node(), static_cast<double>(alone.ns) / 1e9,
                       static_cast<double>(last_end.ns) / 1e9);

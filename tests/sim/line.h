@@ -35,6 +35,9 @@ class Line {
     push(now);
   }
 
+  // A listening side cannot address anybody it has not heard: until then its frames go nowhere.
+  void wait_for_a_word() { waits_ = true; }
+
   // The messages that became deliverable.
   std::vector<wire::Message> receive(const std::string& bytes, Instant now) {
     std::vector<wire::Message> messages;
@@ -43,9 +46,9 @@ class Line {
       witness_.complain("node {} cannot read a frame: {}", here_, frame.error().message);
       return messages;
     }
-    std::vector<wire::Delivered> delivered;
-    link_.receive(std::move(*frame), now, delivered);
-    for (const wire::Delivered& one : delivered) {
+    delivered_.clear();
+    link_.receive(std::move(*frame), now, delivered_);
+    for (const wire::Delivered& one : delivered_) {
       auto message = wire::decode(one.plane, one.payload);
       if (message) {
         messages.push_back(std::move(*message));
@@ -58,9 +61,15 @@ class Line {
 
   void poll(Instant now) {
     push(now);
-    std::vector<wire::Frame> frames;
-    link_.poll(now, frames);
-    for (const wire::Frame& frame : frames) {
+    if (now < link_.next_deadline()) {
+      return;  // nothing to do before then: so the link says, and its hosts sleep by it
+    }
+    frames_.clear();
+    link_.poll(now, frames_);
+    if (waits_ && !link_.peer().is_set()) {
+      return;
+    }
+    for (const wire::Frame& frame : frames_) {
       network_.send(here_, there_, wire::encode_envelope(frame));
     }
   }
@@ -83,7 +92,10 @@ class Line {
   std::size_t here_;
   std::size_t there_;
   wire::Link link_;
+  bool waits_ = false;
   std::deque<wire::Delivered> waiting_;
+  std::vector<wire::Delivered> delivered_;  // room that is used again, as is frames_
+  std::vector<wire::Frame> frames_;
 };
 
 // One pending wake-up of a node; earlier ones win, stale ones do nothing.

@@ -4,6 +4,7 @@
 // Exit codes: 0 every promise held, 1 usage, 4 a seed broke one: it is explained, with its replay.
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <charconv>
 #include <chrono>
@@ -68,5 +69,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: sim_seeds FIRST COUNT [SECONDS], all above 0\n");
     return 1;
   }
+  // Worlds come and go by the hundred a second: memory given back would be fetched again at once.
+  constexpr int kKeptBytes = 1 << 30;
+  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
   return play(first, count, seconds);
 }

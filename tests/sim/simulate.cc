@@ -389,7 +389,6 @@ class Play {
     report.complaints = witness_.complaints();
     report.hash = world_.trace().hash();
     report.happened = world_.happened();
-    report.tail = world_.trace().tail();
     report.finished = coordinator_.finished();
     if (report.finished) {
       report.outcome = coordinator_.outcome();
@@ -400,7 +399,10 @@ class Play {
     }
     report.illegal = illegal();
     report.took = Duration{world_.now().ns};
-    report.description = describe();
+    if (!report.complaints.empty()) {  // words cost more than the world they tell of
+      report.tail = world_.trace().tail();
+      report.description = describe();
+    }
     return report;
   }
 

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +29,8 @@ class SimClock {
 
   Instant at(Instant truth) const {
     const double extra = drift_ * static_cast<double>(truth.ns);
-    return {truth.ns + skew_ns_ + static_cast<std::int64_t>(std::floor(extra))};
+    const auto whole = static_cast<std::int64_t>(extra);  // floor(), without a call
+    return {truth.ns + skew_ns_ + whole - (static_cast<double>(whole) > extra ? 1 : 0)};
   }
   // The first true instant at which this clock shows at least `local`.
   Instant truth(Instant local) const {
@@ -105,18 +105,21 @@ class World {
   }
 
   void at(Instant when, std::function<void()> happening) {
-    queue_.push({std::max(when, now_), order_++, std::move(happening)});
+    queue_.push_back({std::max(when, now_), order_++, std::move(happening)});
+    std::push_heap(queue_.begin(), queue_.end());
   }
   void after(Duration delay, std::function<void()> happening) {
     at(now_ + delay, std::move(happening));
   }
   // False when nothing is left to happen, or only after `end`.
   bool advance(Instant end) {
-    if (queue_.empty() || queue_.top().at > end) {
+    if (queue_.empty() || queue_.front().at > end) {
       return false;
     }
-    Happening next = queue_.top();
-    queue_.pop();
+    std::pop_heap(queue_.begin(), queue_.end());
+    const Happening next =
+        std::move(queue_.back());  // a priority_queue would copy it, frame and all
+    queue_.pop_back();
     now_ = next.at;
     ++happened_;
     next.run();
@@ -153,7 +156,7 @@ class World {
   Instant now_{1};
   std::uint64_t order_ = 0;
   std::uint64_t happened_ = 0;
-  std::priority_queue<Happening> queue_;
+  std::vector<Happening> queue_;  // a heap
 };
 
 }  // namespace tutti::sim

@@ -344,6 +344,23 @@ TEST(AgentMachine, AnOrphansQueriesAreCancelledInTheEnd) {
   EXPECT_TRUE(bench.machine.gone());
 }
 
+// It is leaving already, but has queries in flight: a signal cuts them, and they have records.
+TEST(AgentMachine, ASignalToAnOrphanCutsAndRecordsWhatIsInFlight) {
+  Bench bench;
+  bench.get_ready();
+  bench.arm();
+  bench.lease(0, 2);
+  bench.step(LinkLost{"silence"});
+  bench.step(EngineRecalled{7, 0, {1}});
+  bench.step(StopAsked{"SIGTERM"});
+  EXPECT_EQ(bench.done<EngineAbort>().size(), 1U);
+  ASSERT_FALSE(bench.machine.gone());
+  bench.finish(0, 1);
+  bench.step(EngineAborted{7, {}});
+  EXPECT_EQ(bench.done<SpoolAppend>().size(), 1U);
+  EXPECT_EQ(bench.done<Exit>().at(0).code, ExitCode::kInterrupted);
+}
+
 TEST(AgentMachine, ASignalCancelsShipsAndSaysGoodbye) {
   Bench bench;
   bench.get_ready();

@@ -133,6 +133,48 @@ TEST(RequestBody, CompletionsTakeTokensOrText) {
             R"("top_p":1.0,"n":2,"stop":"x","frequency_penalty":0.25})");
 }
 
+TEST(RequestBody, SglangTakesTokensAndDefaults) {
+  BodyParams params = model_m(true);
+  params.api = base::ApiType::kSglang;
+  EXPECT_EQ(body(R"({"input_tokens":[1,2]})", params),
+            R"({"input_ids":[1,2],"sampling_params":{"max_new_tokens":1024,"temperature":1.0,)"
+            R"("top_p":1.0},"stream":true})");
+  EXPECT_EQ(note_of_unsent(params), "");
+  params.stream = false;
+  params.include_usage = true;
+  params.top_k = -1;  // all tokens: not sent
+  params.temperature = 0;
+  params.top_p = 0.5;
+  params.max_tokens = 3;
+  EXPECT_EQ(body(R"({"input_tokens":[7]})", params),
+            R"({"input_ids":[7],"sampling_params":{"max_new_tokens":3,"temperature":0.0,)"
+            R"("top_p":0.5},"stream":false})");
+  params.top_k = 20;
+  params.seed = text::JsonValue::of_int(4);
+  EXPECT_THAT(body(R"({"input_tokens":[7]})", params),
+              HasSubstr(R"("temperature":0.0,"top_k":20,"top_p":0.5)"));
+  EXPECT_EQ(note_of_unsent(params), "this api_type has no place for model_params seed: not sent");
+}
+
+TEST(RequestBody, AVideoIsItsRowWithDefaults) {
+  BodyParams params = model_m();
+  params.api = base::ApiType::kVideogen;
+  params.temperature = 0.5;  // not part of this API
+  EXPECT_EQ(body(R"({"prompt":"p"})", params),
+            R"({"prompt":"p","size":"720x1280","seconds":5.0,"fps":16,"num_inference_steps":20,)"
+            R"("guidance_scale":4.0,"guidance_scale_2":3.0,"seed":42,"num_frames":81,)"
+            R"("boundary_ratio":0.875,"output_format":"auto","response_format":"video_path"})");
+  EXPECT_EQ(body(R"({"response_format":"video_bytes","seconds":3,"negative_prompt":"n","fps":8,)"
+                 R"("latent_path":null,"prompt":"p","size":"1x1","guidance_scale":1.5})",
+                 params),
+            R"({"prompt":"p","negative_prompt":"n","size":"1x1","seconds":3.0,"fps":8,)"
+            R"("num_inference_steps":20,"guidance_scale":1.5,"guidance_scale_2":3.0,"seed":42,)"
+            R"("num_frames":81,"boundary_ratio":0.875,"output_format":"auto",)"
+            R"("response_format":"video_bytes"})");
+  EXPECT_EQ(note_of_unsent(params),
+            "this api_type has no place for model_params temperature: not sent");
+}
+
 // Splicing the salt's text gives the same bytes as rendering the salted prompt.
 TEST(RequestBody, TheSplicePointIsWhereAPrefixOfThePromptGoes) {
   const std::string salt = "[a8ce956811102085] ";

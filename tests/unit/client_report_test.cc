@@ -120,7 +120,7 @@ TEST(ClientReport, TheMarkIsInTextAndSummaryAndChangesNeitherValidityNorExitCode
 TEST(ClientReport, WhereNoUsageCameItSaysHowToAskForItAndShowsNoTokens) {
   Bench bench;
   Report report = bench.report();
-  const std::string hint = "(no usage came; --token-source usage asks servers for it)";
+  const std::string hint = "(--tokenizer names the model's; --token-source usage asks servers)";
   for (const std::string& text : {report_text(report), console_text(report)}) {
     EXPECT_THAT(text, Not(HasSubstr(hint)));
   }

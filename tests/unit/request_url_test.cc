@@ -35,6 +35,9 @@ TEST(RequestUrl, UserinfoIsDroppedAndTheHostLowered) {
 
 TEST(RequestUrl, CompletionsHaveTheirOwnRoute) {
   EXPECT_EQ(request_url("http://h", base::ApiType::kOpenAiCompletions), "http://h/v1/completions");
+  EXPECT_EQ(request_url("http://h", base::ApiType::kSglang), "http://h/generate");
+  EXPECT_EQ(request_url("http://h/api/", base::ApiType::kVideogen),
+            "http://h/api/v1/videos/generations");
 }
 
 }  // namespace

@@ -540,6 +540,25 @@ TEST(RunMachine, TheRunTimeoutAbortsAtOnce) {
   EXPECT_THAT(theatre.reasons(), HasSubstr("run_timeout_s"));
 }
 
+// In the last look at the clocks too, which an agent that does not answer makes long.
+TEST(RunMachine, WheneverTheRunTimeoutComesTheRunEnds) {
+  int in_merge = 0;
+  for (int tenths = 3; tenths < 40; ++tenths) {
+    RunPlan plan = plan_of(1);
+    plan.timeouts.run = Duration::millis(100) * tenths;
+    Theatre theatre(plan);
+    const Instant began_at = theatre.now;
+    theatre.set_out({"a"});
+    theatre.deaf.insert(1);
+    theatre.play();
+    theatre.pass(Duration::seconds(20));
+    ASSERT_TRUE(theatre.outcome.has_value()) << tenths;
+    const bool over = theatre.now - began_at > plan.timeouts.run;
+    in_merge += over && theatre.outcome->complete ? 1 : 0;
+  }
+  EXPECT_GT(in_merge, 0);
+}
+
 TEST(RunMachine, ALostAgentMakesTheRunInvalidByNameAndTimeAndKeepsTheRest) {
   Theatre theatre(plan_of(2, 1000));
   theatre.set_out({"a", "b"});

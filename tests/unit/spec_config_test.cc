@@ -212,8 +212,14 @@ TEST(SpecConfig, Cv19AndCv20Endpoints) {
   EXPECT_THAT(
       refused({.endpoints = "endpoint_config: {endpoints: [http://h], api_key: <redacted>}"}),
       HasSubstr("put the key back"));
-  EXPECT_THAT(refused({.endpoints = "endpoint_config: {endpoints: [http://h], api_type: sglang}"}),
-              HasSubstr("\"sglang\" is not supported yet; use openai"));
+  EXPECT_EQ(accepted({.endpoints = "endpoint_config: {endpoints: [http://h], api_type: sglang}"})
+                .endpoint_config.api_type,
+            base::ApiType::kSglang);
+  const char* const video = "endpoint_config: {endpoints: [http://h], api_type: videogen}";
+  EXPECT_EQ(accepted({.endpoints = video}).model_params.streaming, Streaming::kOff);
+  EXPECT_THAT(
+      refused({.model = "model_params: {name: m, streaming: \"on\"}", .endpoints = video}),
+      HasSubstr("model_params.streaming: endpoint_config.api_type=videogen has no streams"));
 }
 
 TEST(SpecConfig, Cv21ToCv24Model) {

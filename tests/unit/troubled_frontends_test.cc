@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include "agent/target/connect_paces.h"
 #include "agent/target/credentials.h"
 #include "tests/support/own_sockets.h"
 #include "tests/unit/engine_rig.h"
@@ -62,6 +63,44 @@ TEST(TroubledFrontends, ADeadOneIsAskedAtABoundedRate) {
   }
   // 64 may be on their way before the first failure is known, and 15 go at once.
   EXPECT_LE(1500, 1500 * (last - first).to_seconds() + 64 + 15 + 1);
+}
+
+// 1,000 a second: one lets 10 through at once, and then one a millisecond.
+TEST(ConnectPaces, OneThatCameBackGoesFirstAndIsChargedOutOfTheLine) {
+  target::ConnectPaces paces(2, 0, 1000);
+  const Instant now{1'000'000'000};
+  const Instant later = now + Duration::millis(5);
+  EXPECT_FALSE(paces.bounds(0) || paces.bounds(1));
+  paces.note_end(0, ended(Failure::kConnect));
+  paces.note_end(1, ended(Failure::kConnect));
+  EXPECT_TRUE(paces.bounds(0) && paces.bounds(1));
+  EXPECT_TRUE(paces.goes_first(0, now, 1, later)) << "both dead: by age";
+  EXPECT_FALSE(paces.goes_first(1, later, 0, now));
+  paces.note_end(1, ended(Failure::kNone));
+  EXPECT_TRUE(paces.goes_first(1, later, 0, now)) << "younger, and its frontend answers";
+  EXPECT_FALSE(paces.goes_first(0, now, 1, later));
+
+  for (int i = 0; i < 100; ++i) {
+    paces.charge(1, false, now);  // nothing bounds it: not from the line, not charged
+  }
+  EXPECT_TRUE(paces.open(now));
+  int opened = 0;
+  for (; opened < 100 && paces.open(now); ++opened) {
+    paces.charge(1, true, now);
+  }
+  EXPECT_EQ(opened, 10);
+  EXPECT_EQ(paces.next_at(), now + Duration::millis(1));
+}
+
+TEST(ConnectPaces, ARateForAllIsTheOnlyOneChargedAndKeepsTheOrderOfAge) {
+  target::ConnectPaces paces(2, 100, 1000);
+  const Instant now{1'000'000'000};
+  paces.note_end(0, ended(Failure::kReset));
+  EXPECT_TRUE(paces.bounds(0) && paces.bounds(1));
+  EXPECT_TRUE(paces.goes_first(0, now, 1, now + Duration::millis(1)));
+  paces.charge(1, false, now);
+  EXPECT_FALSE(paces.open(now));
+  EXPECT_EQ(paces.next_at(), now + Duration::millis(10));
 }
 
 // Its queries wait in a line; those of the other frontend never stand behind them.

@@ -130,8 +130,8 @@ TEST(WireCodec, HostileControlMessagesAreRefusedByField) {
   EXPECT_THAT(refusal(Plane::kControl, std::string(kControlBytesMax + 1, '\0')),
               HasSubstr("more than"));
   v1::Control control;
-  control.mutable_prepare()->mutable_target()->set_api(2);
-  EXPECT_THAT(refused(control), HasSubstr("target.api: unknown value 2"));
+  control.mutable_prepare()->mutable_target()->set_api(4);
+  EXPECT_THAT(refused(control), HasSubstr("target.api: unknown value 4"));
   control.mutable_prepare()->mutable_target()->set_api(1);
   control.mutable_prepare()->mutable_target()->set_balance(99);
   EXPECT_THAT(refused(control), HasSubstr("target.balance: unknown value 99"));

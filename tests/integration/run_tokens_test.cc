@@ -1,0 +1,154 @@
+// Tokens counted by the model's tokenizer, through whole runs: the numbers are those of counting
+// the run's own event file afterwards; what cannot be counted is refused or said, never guessed.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/model/token_counter.h"
+#include "coordinator/report/event_fold.h"
+#include "coordinator/report/report.h"
+#include "tests/support/stage.h"
+
+namespace tutti::testing_support {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string kModel = std::string(TUTTI_SOURCE_DIR) + "/tests/support/tiny_model";
+
+json summary_in(const std::string& folder) {
+  return read_json(folder + "/performance/result_summary.json");
+}
+
+struct Done {
+  Ran ran;
+  std::string folder;
+};
+
+Done run_with(const Mock& mock, const std::string& name, std::vector<std::string> more) {
+  const std::string base = fresh_folder(name);
+  OnlineRun run{write_prompts(base, 40), base + "/run", mock.urls(), 12, 300, std::move(more)};
+  return {run_program(words_of(run)), base + "/run"};
+}
+
+TEST(Tokens, WithoutATokenizerNothingIsCountedAndTheReportSaysHowToCount) {
+  const Mock mock(1, {"--tokens", "5"});
+  const Done run = run_with(mock, "tokens-auto", {});
+  ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
+  EXPECT_THAT(run.ran.output, HasSubstr("Tokens will not be counted"));
+  EXPECT_THAT(run.ran.output, HasSubstr("--tokenizer names the model's"));
+  const json summary = summary_in(run.folder);
+  EXPECT_EQ(summary["tokens"]["source"], "none");
+  EXPECT_TRUE(summary["tps"].is_null());
+}
+
+TEST(Tokens, ATokenizerThatWasNamedAndIsNotThereEndsTheRunBeforeItBegins) {
+  const Mock mock(1);
+  const Done run = run_with(mock, "tokens-missing", {"--tokenizer", "/no/such/model"});
+  EXPECT_EQ(run.ran.exit_code, 3) << run.ran.output;
+  EXPECT_THAT(run.ran.output, HasSubstr("/no/such/model: there is no such path"));
+  EXPECT_EQ(mock.metric("tutti_mock_completions_total"), 0);
+}
+
+TEST(Tokens, ABuildWithoutCargoSaysThatItCannotCount) {
+  if (model::has_tokenizers()) {
+    GTEST_SKIP() << "this build has its Rust part";
+  }
+  const Mock mock(1);
+  const Done run = run_with(mock, "tokens-no-cargo", {"--tokenizer", kModel});
+  EXPECT_EQ(run.ran.exit_code, 3) << run.ran.output;
+  EXPECT_THAT(run.ran.output, HasSubstr("install cargo"));
+}
+
+class Counted : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!model::has_tokenizers()) {
+      GTEST_SKIP() << "NOT TESTED: this build has no Rust part; install cargo";
+    }
+  }
+};
+
+// A series of metrics/final_snapshot.json.
+json series(const json& snapshot, const std::string& name) {
+  for (const json& metric : snapshot["metrics"]) {
+    if (metric["name"] == name) {
+      return metric;
+    }
+  }
+  return {};
+}
+
+// The run's own event file, counted over again.
+json recount(const std::string& folder) {
+  const auto files = model::read_model_files(kModel);
+  const auto opened = model::TokenCounter::open(*files);
+  report::TokenCounter counter;
+  counter.text = [&](std::string_view text) {
+    return static_cast<std::int64_t>(opened->text(text).value());
+  };
+  auto snapshot = report::fold_events(folder + "/events.jsonl", counter, {});
+  EXPECT_TRUE(snapshot.has_value());
+  return snapshot ? json::parse(report::snapshot_json(*snapshot)) : json();
+}
+
+TEST_F(Counted, AsTheRunsEventsSayWithOneAgentAndWithThree) {
+  const Mock mock(2, {"--ttft", "uniform:2ms:10ms", "--gap", "1ms", "--tokens", "uniform:2:30"});
+  for (const char* agents : {"1", "3"}) {
+    const Done run = run_with(mock, fmt::format("tokens-{}", agents),
+                              {"--tokenizer", kModel, "--local-agents", agents});
+    ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
+    const json metrics = read_json(run.folder + "/metrics/final_snapshot.json");
+    const json summary = summary_in(run.folder);
+    const json again = recount(run.folder);
+    EXPECT_EQ(summary["tokens"]["source"], "tokenizer");
+    EXPECT_EQ(summary["tokens"]["prompts"], 40);
+    EXPECT_EQ(summary["tokens"]["replies"], 300);
+    EXPECT_EQ(summary["tokens"]["pending"], 0);
+    for (const char* name : {"isl", "osl"}) {
+      EXPECT_EQ(series(metrics, name)["count"], 300) << name;
+      EXPECT_GT(series(metrics, name)["total"], 300) << name;
+      EXPECT_EQ(series(metrics, name)["total"], series(again, name)["total"]) << name;
+      EXPECT_EQ(series(metrics, name)["sum_sq"], series(again, name)["sum_sq"]) << name;
+    }
+    EXPECT_EQ(series(metrics, "tpot_ns")["count"], series(again, "tpot_ns")["count"]);
+    EXPECT_NEAR(series(metrics, "tpot_ns")["total"].get<double>(),
+                series(again, "tpot_ns")["total"].get<double>(), 100'000);
+    EXPECT_GT(summary["tps"].get<double>(), 0);
+    EXPECT_THAT(read_text(run.folder + "/report.txt"),
+                HasSubstr("Token counts: by the tokenizer of " + kModel));
+  }
+}
+
+TEST_F(Counted, UsageIsAnotherSourceAndNeverMixedIn) {
+  const Mock mock(1, {"--tokens", "7"});
+  const Done run = run_with(mock, "tokens-usage", {"--token-source", "usage"});
+  ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
+  EXPECT_EQ(summary_in(run.folder)["tokens"]["source"], "usage");
+  const Done none = run_with(mock, "tokens-none", {"--token-source", "none"});
+  EXPECT_EQ(summary_in(none.folder)["tokens"]["source"], "none");
+}
+
+TEST_F(Counted, FromSpoolsToo) {
+  StageSettings settings;
+  settings.name = "tokens-spools";
+  settings.more = {"--tokenizer", kModel};
+  const Stage stage(settings);
+  ASSERT_TRUE(stage.runs(200));
+  stage.coordinator->signal(SIGKILL);
+  stage.coordinator->wait(5'000);
+  ASSERT_TRUE(stage.is_quiet_10_s_after(SteadyClock::now()));
+  const RebuiltRun rebuilt = rebuild(stage.spools(), stage.base + "/rebuilt");
+  EXPECT_EQ(rebuilt.ran.exit_code, 4) << rebuilt.ran.output;
+  EXPECT_EQ(rebuilt.summary["tokens"]["source"], "tokenizer");
+  EXPECT_GT(rebuilt.summary["tokens"]["replies"], 100);
+  EXPECT_EQ(rebuilt.summary["tokens"]["pending"], 0);
+}
+
+}  // namespace
+}  // namespace tutti::testing_support
