@@ -30,6 +30,7 @@ class TrajectoryBook {
   void add(std::unique_ptr<Trajectory> trajectory);
 
   bool empty() const { return waiting_.empty() && played_.empty(); }
+  std::size_t size() const { return waiting_.size() + played_.size(); }
   bool anyone_waits() const { return !waiting_.empty(); }
   // When the next turn of a conversation that is played is due; kFarFuture: none waits.
   base::Instant next_turn_at() const {

@@ -69,11 +69,14 @@ void Worker::end_trajectory(const Trajectory& trajectory, base::Instant at) {
   free_since_.push(at);
 }
 
-// A frontend that goes down ends many conversations at once: no more records than the session can
-// take in the meantime.
+// A frontend that goes down ends many conversations at once: the next failure of each has its place
+// in the ring before these, and the session takes some out in the meantime.
 void Worker::go_on_skipping() {
-  constexpr std::uint32_t kFillMaxPercent = 50;
-  while (!skips_.empty() && recorder_.fill_percent() < kFillMaxPercent) {
+  const auto may_add = [this] {
+    const std::size_t there = recorder_.size();
+    return there == 0 || there + book_.size() < config_.record_ring;
+  };
+  while (!skips_.empty() && may_add()) {
     Skips& skips = skips_.back();
     const Trajectory& trajectory = *skips.trajectory;
     skip(trajectory.turns[skips.next], skips.why, skips.at);

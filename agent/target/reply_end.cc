@@ -91,7 +91,10 @@ void Reply::on_end(EndKind end, base::Instant at, wire::Record& out, std::string
       malformed_events_ = malformed;  // a cut event is the cut's fault, not the server's grammar
     }
   }
-  const TransportEnd transport = transport_end(end);
+  TransportEnd transport = transport_end(end);
+  if (end == EndKind::kTurnTimeout) {
+    transport.words = std::exchange(detail, {});  // the reference's whole text
+  }
   Failure failure = Failure::kNone;
   if (end == EndKind::kCancelled || (http_status_ == 0 && transport.failure != Failure::kNone)) {
     failure = transport.failure;

@@ -20,6 +20,7 @@
 #include "common/base/vocabulary.h"
 #include "common/wire/health.h"
 #include "common/wire/record.h"
+#include "common/wire/trajectory.h"
 
 namespace tutti::wire {
 
@@ -194,15 +195,6 @@ struct Armed {
   friend bool operator==(const Armed&, const Armed&) = default;
 };
 
-// So many commands of a lease are the turns of one conversation, to be sent one after the other,
-// each when the one before has ended and `due_offset` has passed since. They take one slot
-// together.
-struct Trajectory {
-  std::uint32_t turns = 0;   // ≥ 1
-  std::string conversation;  // what the routing headers say; not empty
-
-  friend bool operator==(const Trajectory&, const Trajectory&) = default;
-};
 // down (data plane): issue commands, in schedule order.
 struct Lease {
   std::uint32_t phase = 0;
