@@ -75,7 +75,8 @@ class EventWriter {
       if (mark < marks.size() && mark_at <= issue_at && mark_at <= next_at) {
         lines_.session(marks[mark].type, mark_at);
         ++mark;
-      } else if (issue < order_.size() && issue_at <= next_at) {
+      } else if (issue < order_.size() &&
+                 issue_at < next_at) {  // a turn ends before the next begins
         if (auto done = write_issued(static_cast<std::uint32_t>(issue)); !done) {
           return done;
         }

@@ -71,7 +71,8 @@ std::string vec_ag1() {
       R"({{"_type":"dataset_metadata","anything":1}}
 {{"conversation_id":"c1","turn":1,"role":"user","content":"hi","system":"S"}}
 {{"conversation_id":"c1","turn":2,"role":"assistant","content":null,"tool_calls":{}}}
-{{"conversation_id":"c1","turn":3,"role":"tool","content":null,"tool_results":[{{"tool_call_id":"t1","content":"42"}}],"delay_seconds":1.5}}
+{{"conversation_id":"c1","turn":3,"role":"tool","content":null,"tool_results":)"
+      R"([{{"tool_call_id":"t1","content":"42"}}],"delay_seconds":1.5}}
 {{"conversation_id":"c1","turn":4,"role":"assistant","content":"done"}}
 )",
       kTool);
@@ -128,7 +129,8 @@ TEST_F(ConversationsTest, AllMistakesOfAFileAreToldAtOnce) {
 {"conversation_id":"c3","turn":2,"role":"assistant","content":null}
 {"conversation_id":"c4","turn":1,"role":"user","content":"a","max_new_tokens":"many","tools":{}}
 {"conversation_id":"c4","turn":2,"role":"assistant","content":null,"tool_calls":[]}
-{"conversation_id":"c4","turn":3,"role":"tool","content":null,"tool_results":[{"tool_call_id":"x","content":null},7]}
+{"conversation_id":"c4","turn":3,"role":"tool","content":null,"tool_results":)"
+                  R"([{"tool_call_id":"x","content":null},7]}
 not JSON)"),
               ElementsAre(HasSubstr(":1 conversation_id each row needs one"),
                           HasSubstr(":2 turn must be a whole number"), HasSubstr(":3 role must be"),
@@ -192,8 +194,9 @@ TEST_F(ConversationsTest, ATurnsBodyWithStreamingOffAndTools) {  // B5
 }
 
 TEST_F(ConversationsTest, RowsGoBeforeTheConfigAndLaterTurnsInherit) {
-  const ConversationSet set = good(
-      R"({"conversation_id":"c","turn":1,"role":"user","content":"a","model":"big","max_new_tokens":7,"temperature":0,"tools":[1],"tool_choice":"auto"}
+  const ConversationSet set =
+      good(R"({"conversation_id":"c","turn":1,"role":"user","content":"a","model":"big",)"
+           R"("max_new_tokens":7,"temperature":0,"tools":[1],"tool_choice":"auto"}
 {"conversation_id":"c","turn":2,"role":"assistant","content":"b"}
 {"conversation_id":"c","turn":3,"role":"user","content":"c","max_completion_tokens":9}
 {"conversation_id":"d","turn":1,"role":"user","content":"a","max_completion_tokens":9}
