@@ -27,13 +27,6 @@ constexpr std::size_t kSlice = 64;  // of rows that a thread takes at once
 constexpr auto kLook = std::chrono::milliseconds(100);
 constexpr base::Duration kTellEvery = base::Duration::seconds(10);
 
-std::int64_t local_seconds() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  return static_cast<std::int64_t>(now) + local.tm_gmtoff;
-}
-
 const JsonValue* filled(const JsonValue& cells, std::string_view name) {
   const JsonValue* const cell = cells.find(name);
   return cell != nullptr && !cell->is_null() ? cell : nullptr;
@@ -41,7 +34,6 @@ const JsonValue* filled(const JsonValue& cells, std::string_view name) {
 
 // What one thread made of its slices; added up at the end.
 struct Tally {
-  std::uint64_t tokens = 0;
   std::uint64_t replies = 0;
   std::uint64_t without_template = 0;
   std::string first_error;
@@ -80,8 +72,7 @@ class Counting {
   void count_prompt(base::SampleIndex sample, Tally& tally);
   base::Result<std::int64_t> prompt_tokens(const JsonValue& cells) const;
   void count_reply(std::uint64_t at, ledger::Texts& texts, Tally& tally);
-  base::Result<std::int64_t> reply_tokens(const wire::OutputText& output, RowTokens& row,
-                                          Tally& tally) const;
+  base::Status count_texts(const wire::OutputText& output, RowTokens& row, Tally& tally) const;
   void wait(const base::Clock& clock);
   TokenCounts collect();
 
@@ -90,7 +81,7 @@ class Counting {
   const ledger::Ledger& ledger_;
   const conduct::RunInput* input_;
   const CountingTerms& terms_;
-  const std::int64_t local_seconds_ = local_seconds();
+  const std::int64_t local_seconds_ = model::local_seconds(std::time(nullptr));
   std::vector<base::SampleIndex> samples_;  // distinct, of tracked rows
   std::vector<std::int64_t> by_sample_;     // tokens of its prompt; -1: none, kFailed
   std::vector<RowTokens> rows_;
@@ -163,8 +154,6 @@ void Counting::count_prompt(base::SampleIndex sample, Tally& tally) {
   const auto tokens = row != nullptr ? prompt_tokens(row->cells) : -1;
   if (!tokens) {
     tally.fail(tokens.error());
-  } else {
-    tally.tokens += static_cast<std::uint64_t>(std::max<std::int64_t>(*tokens, 0));
   }
   by_sample_[sample] = tokens.value_or(kFailed);
 }
@@ -173,12 +162,12 @@ void Counting::count_prompt(base::SampleIndex sample, Tally& tally) {
 // reasons the reasoning after its first chunk and all of the content, else the content after its
 // first chunk. Tool calls are counted whole in both, as they follow the text; where there is no
 // text their first chunk cannot be told from the rest, and TPOT has no divisor.
-base::Result<std::int64_t> Counting::reply_tokens(const wire::OutputText& output, RowTokens& row,
-                                                  Tally& tally) const {
+base::Status Counting::count_texts(const wire::OutputText& output, RowTokens& row,
+                                   Tally& tally) const {
   const std::string content = output.content_first + output.content_rest;
   const std::string reasoning = output.reasoning_first + output.reasoning_rest;
   if (content.empty() && reasoning.empty() && output.tool_calls.empty()) {
-    return 0;
+    return {};
   }
   const auto whole = counter_.reply({content, reasoning, output.tool_calls});
   if (!whole) {
@@ -191,14 +180,14 @@ base::Result<std::int64_t> Counting::reply_tokens(const wire::OutputText& output
     rest = {content, output.reasoning_rest, output.tool_calls};
   }
   if (content.empty() && reasoning.empty()) {
-    return row.output;
+    return {};
   }
   const auto after = counter_.reply(rest);
   if (!after) {
     return tl::unexpected(after.error());
   }
   row.after_first = static_cast<std::int64_t>(after->tokens);
-  return row.output + row.after_first;
+  return {};
 }
 
 void Counting::count_reply(std::uint64_t at, ledger::Texts& texts, Tally& tally) {
@@ -208,16 +197,14 @@ void Counting::count_reply(std::uint64_t at, ledger::Texts& texts, Tally& tally)
     return;
   }
   const auto read = ledger_.texts(fact, texts);
-  const auto tokens = read ? reply_tokens(texts.output, rows_[at], tally)
-                           : base::Result<std::int64_t>(tl::unexpected(read.error()));
-  if (!tokens) {
+  const auto counted = read ? count_texts(texts.output, rows_[at], tally) : read;
+  if (!counted) {
     rows_[at] = {};
-    tally.fail(tokens.error());
+    tally.fail(counted.error());
     return;
   }
   done_[at] = 1;
   ++tally.replies;
-  tally.tokens += static_cast<std::uint64_t>(*tokens);
 }
 
 void Counting::work() {
@@ -239,7 +226,6 @@ void Counting::work() {
     }
   }
   const std::lock_guard lock(mutex_);
-  all_.tokens += tally.tokens;
   all_.replies += tally.replies;
   all_.without_template += tally.without_template;
   if (all_.first_error.empty()) {
@@ -283,7 +269,6 @@ TokenCounts Counting::collect() {
       samples_.begin(), samples_.end(), [this](auto sample) { return by_sample_[sample] >= 0; }));
   out.rows = std::move(rows_);
   out.replies = all_.replies;
-  out.tokens = all_.tokens;
   out.without_template = all_.without_template;
   out.first_error = std::move(all_.first_error);
   return out;

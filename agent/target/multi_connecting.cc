@@ -17,25 +17,30 @@ bool MultiTransport::finds_connection(const Shard& shard, const Exchange& exchan
 }
 
 void MultiTransport::wait_to_connect(Exchange& exchange) {
-  shard_of(exchange).waiting.add(exchange.wait);
+  shard_of(exchange).waiting[exchange.frontend()].add(exchange.wait);
   exchange.wait.on = true;
   ++waiting_count_;
 }
 
 void MultiTransport::forget_waiting(Exchange& exchange) {
-  shard_of(exchange).waiting.remove(exchange.wait);
+  shard_of(exchange).waiting[exchange.frontend()].remove(exchange.wait);
   exchange.wait.on = false;
   --waiting_count_;
 }
 
 // A handle of `shard` was released, and perhaps its connection kept.
 void MultiTransport::give_to_waiting(Shard& shard) {
-  for (auto* each = shard.waiting.oldest(); each != nullptr; each = each->newer) {
-    if (finds_connection(shard, *each->call)) {
-      forget_waiting(*each->call);
-      launch(*each->call);
-      return;
+  Exchange* first = nullptr;
+  for (const auto& line : shard.waiting) {
+    const auto* const oldest = line.oldest();
+    if (oldest != nullptr && finds_connection(shard, *oldest->call) &&
+        (first == nullptr || oldest->call->started_at() < first->started_at())) {
+      first = oldest->call;
     }
+  }
+  if (first != nullptr) {
+    forget_waiting(*first);
+    launch(*first);
   }
 }
 
@@ -50,11 +55,10 @@ void MultiTransport::go_on_connecting(base::Instant now) {
   for (std::size_t left = waiting_count_; left > 0 && paces_.open(now); --left) {
     Exchange* first = nullptr;
     for (const Shard& shard : shards_) {
-      // Frontends are mixed in a shard's line: the whole of it is looked through, which happens
-      // only as often as the pacer opens.
-      for (auto* each = shard.waiting.oldest(); each != nullptr; each = each->newer) {
-        if (first == nullptr || goes_before(*each->call, *first)) {
-          first = each->call;
+      for (const auto& line : shard.waiting) {
+        const auto* const oldest = line.oldest();
+        if (oldest != nullptr && (first == nullptr || goes_before(*oldest->call, *first))) {
+          first = oldest->call;
         }
       }
     }

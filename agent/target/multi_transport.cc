@@ -56,6 +56,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
   for (Shard& shard : shards_) {
     shard.open.assign(config_.frontends.size(), 0);
     shard.busy.assign(config_.frontends.size(), 0);
+    shard.waiting.resize(config_.frontends.size());
   }
   const char* ca_file = std::getenv("SSL_CERT_FILE");
   shared_.config = &config_;
@@ -335,7 +336,7 @@ void MultiTransport::release(Exchange& exchange) {
   (exchange.older != nullptr ? exchange.older->newer : oldest_) = exchange.newer;
   (exchange.newer != nullptr ? exchange.newer->older : newest_) = exchange.older;
   free_slots_.push_back(exchange.slot);
-  if (shard.waiting.size() > 0 && !cancelling_) {
+  if (waiting_count_ > 0 && !cancelling_) {
     give_to_waiting(shard);
   }
 }

@@ -63,7 +63,8 @@ class MultiTransport final : public Transport, private SocketSource {
     bool ended = false;                        // some handle is done, results wait
     std::vector<std::uint32_t> open;           // connections by frontend
     std::vector<std::uint32_t> busy;           // handles added by frontend
-    Chain<ConnectWait<Exchange>> waiting;      // not added: no connection is free for them
+    // Not added, as no connection is free for them; by frontend.
+    std::vector<Chain<ConnectWait<Exchange>>> waiting;
   };
   struct SocketState {
     Shard* shard = nullptr;

@@ -5,6 +5,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <algorithm>
+
 #include "common/base/check.h"
 
 namespace tutti::data {
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
 constexpr std::size_t kMagicBytes = 4;
+constexpr std::size_t kFrameHeaderBytesMax = 18;
 constexpr int kGzipWindow = 15 + 16;  // zlib's way of saying: gzip framing only
 
 bool is_zstd(std::string_view start) {
@@ -143,10 +146,26 @@ bool Expander::expand_gzip(std::string_view bytes, const Sink& sink) {
   return true;
 }
 
+// libzstd takes a streamed frame that expands to less than it says for a good one.
+bool Expander::frame_is_whole() {
+  const unsigned long long says =
+      ZSTD_getFrameContentSize(frame_start_.data(), frame_start_.size());
+  return says == ZSTD_CONTENTSIZE_UNKNOWN || says == frame_out_ ||
+         fail(fmt::format("not valid zstd data: a frame of {} bytes says that it has {}",
+                          frame_out_, says));
+}
+
 bool Expander::expand_zstd(std::string_view bytes, const Sink& sink) {
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   bool full = false;
-  while (in.pos < in.size || full) {
+  while (in.pos < bytes.size() || full) {
+    if (!open_) {
+      frame_start_.clear();
+      frame_out_ = 0;
+    }
+    // A frame that it sees whole libzstd judges by other rules; so it sees the first byte alone.
+    in.size = open_ ? bytes.size() : in.pos + 1;
+    const std::size_t from = in.pos;
     ZSTD_outBuffer out{block_.data(), block_.size(), 0};
     const std::size_t result = ZSTD_decompressStream(zstd_->context, &out, &in);
     if (ZSTD_isError(result) != 0U) {
@@ -154,10 +173,16 @@ bool Expander::expand_zstd(std::string_view bytes, const Sink& sink) {
       return fail(fmt::format("not valid zstd data: {}{}", ZSTD_getErrorName(result),
                               window ? "; compress it again without --long" : ""));
     }
+    frame_start_.append(
+        bytes.substr(from, std::min(in.pos - from, kFrameHeaderBytesMax - frame_start_.size())));
+    frame_out_ += out.pos;
     if (!hand_on(out.pos, sink)) {
       return false;
     }
     open_ = result != 0;
+    if (!open_ && !frame_is_whole()) {
+      return false;
+    }
     full = open_ && out.pos == out.size;
   }
   return true;

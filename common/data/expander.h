@@ -49,6 +49,7 @@ class Expander {
   bool expand_gzip(std::string_view bytes, const Sink& sink);
   bool expand_zstd(std::string_view bytes, const Sink& sink);
   bool hand_on(std::size_t size, const Sink& sink);
+  bool frame_is_whole();
   bool fail(std::string reason);
 
   std::uint64_t unchecked_bytes_;
@@ -58,8 +59,10 @@ class Expander {
   std::string block_;
   std::unique_ptr<Gzip> gzip_;
   std::unique_ptr<Zstd> zstd_;
-  bool open_ = false;     // inside a member or frame
-  bool padding_ = false;  // zeros after the last gzip member
+  bool open_ = false;            // inside a member or frame
+  std::string frame_start_;      // its first bytes, which say how much it expands to …
+  std::uint64_t frame_out_ = 0;  // … and how much it was
+  bool padding_ = false;         // zeros after the last gzip member
   std::uint64_t in_ = 0;
   std::uint64_t out_ = 0;
 };

@@ -19,20 +19,16 @@ constexpr std::size_t kFilesShownMax = 12;
 
 using Names = std::vector<std::string>;
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-bool is_parquet(const std::string& file) { return ends_with(file, ".parquet"); }
+bool is_parquet(const std::string& file) { return file.ends_with(".parquet"); }
 
 bool is_text(std::string_view file) {
   for (const std::string_view packed : {".gz", ".zst"}) {
-    if (ends_with(file, packed)) {
+    if (file.ends_with(packed)) {
       file.remove_suffix(packed.size());
     }
   }
   // A .json is as often a description as a data set: that must be named.
-  return ends_with(file, ".jsonl") || ends_with(file, ".csv");
+  return file.ends_with(".jsonl") || file.ends_with(".csv");
 }
 
 template <class Keep>

@@ -52,11 +52,6 @@ const Field* field_named(std::string_view name) {
   return found == kFields.end() ? nullptr : found;
 }
 
-bool is_number(const JsonValue& cell) {
-  return cell.kind() == JsonKind::kInt || cell.kind() == JsonKind::kUint ||
-         cell.kind() == JsonKind::kDouble;
-}
-
 bool is_word(const Field& field, const JsonValue& cell) {
   return cell.is_string() &&
          std::find(field.words.begin(), field.words.end(), cell.as_string()) != field.words.end();
@@ -104,7 +99,7 @@ std::string check_video_cell(std::string_view name, const JsonValue& cell) {
     case Kind::kInt:
       return need("a whole number", cell.kind() == JsonKind::kInt);
     case Kind::kFloat:
-      return need("a number", is_number(cell));
+      return need("a number", cell.is_number());
     case Kind::kWord:
       break;
   }

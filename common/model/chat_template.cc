@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
 #include <utility>
 
 #include "common/rust/abi.h"
@@ -29,6 +30,13 @@ bool names(const std::vector<text::JsonValue::Member>& members, std::string_view
 }
 
 }  // namespace
+
+std::int64_t local_seconds(std::int64_t unix_seconds) {
+  const std::time_t at = unix_seconds;
+  std::tm local{};
+  localtime_r(&at, &local);
+  return unix_seconds + local.tm_gmtoff;
+}
 
 void ChatTemplate::Close::operator()(TuttiTemplate* chat) const { tutti_template_close(chat); }
 

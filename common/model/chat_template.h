@@ -17,6 +17,9 @@ struct TuttiTemplate;
 
 namespace tutti::model {
 
+// The local clock's seconds since 1970 at that moment, as templates that write the date want them.
+std::int64_t local_seconds(std::int64_t unix_seconds);
+
 struct Conversation {
   const text::JsonValue* messages = nullptr;     // array
   const text::JsonValue* tools = nullptr;        // array, or null: none

@@ -225,8 +225,7 @@ void put_tokenizer(std::string& out, const Report& report) {
   if (counts.without_template > 0) {
     out += fmt::format(
         "    {} replies with reasoning or tool calls were counted by their pieces: the chat "
-        "template "
-        "cannot write them.\n",
+        "template cannot write them.\n",
         counts.without_template);
   }
   if (counts.pending > 0) {

@@ -55,7 +55,7 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--text", options.service.text_bytes, "bytes of each reply's text")
       ->capture_default_str();
   app.add_option("--hold", options.hold,
-                 "end no query before this many commands have come, then all of them");
+                 "end no query before this many commands have come and begun, then all of them");
   app.add_option("--give-up", options.give_up_s, "seconds, whatever happens")
       ->capture_default_str();
   app.add_option("--watch", options.watch, "process id of the coordinator: its CPU is told apart");
@@ -151,10 +151,13 @@ void Fleet::mark(Instant now, bool ready, bool stored) {
     marks_.ready = use_of(options_.watch);
     marks_.ready_at = now;
   }
-  if (options_.hold > 0 && !released_ && sum_.commands >= options_.hold) {
-    released_ = true;
+  if (options_.hold > 0 && !marks_.leased && sum_.commands >= options_.hold) {
     marks_.leased = use_of(options_.watch);
     marks_.leased_at = now;
+  }
+  // Commands may come before their phase starts: released is what has begun.
+  if (marks_.leased && !released_ && sum_.in_flight >= std::min(options_.hold, slots_)) {
+    released_ = true;
     for (auto& agent : agents_) {
       agent->release();
     }

@@ -1,11 +1,3 @@
-# As text.cmake: a libFuzzer program each, replayed and run briefly by ctest.
 foreach(fuzzer envelope control batch)
-  add_executable(${fuzzer}_fuzz ${CMAKE_CURRENT_LIST_DIR}/${fuzzer}_fuzz.cc)
-  target_link_libraries(${fuzzer}_fuzz PRIVATE tutti_house tutti_wire_pure)
-  target_link_options(${fuzzer}_fuzz PRIVATE -fsanitize=fuzzer)
-  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/found/${fuzzer})
-  add_test(NAME ${fuzzer}_fuzz COMMAND ${fuzzer}_fuzz -max_total_time=5 -timeout=10 -max_len=4096
-    -print_final_stats=0 ${CMAKE_CURRENT_BINARY_DIR}/found/${fuzzer}
-    ${CMAKE_CURRENT_LIST_DIR}/corpus/${fuzzer})
-  set_tests_properties(${fuzzer}_fuzz PROPERTIES LABELS fuzz)
+  tutti_fuzzer(${fuzzer} NEEDS tutti_wire_pure)
 endforeach()

@@ -77,14 +77,14 @@ TEST(Scale, AHundredAgentsWithAHundredSlotsEachShareAClosedLoopExactly) {
   EXPECT_EQ(slots, 10'000U);
 }
 
-// More than the coordinator leases in one go, all of it before the first record comes: the agents
-// hold their records back until they have every command.
+// More than the coordinator leases in one go, all of it before the first record comes.
 TEST(Scale, ABurstIsLeasedWholeAndEveryRecordStored) {
   const Scaled run = run_scaled("offline", 150'000, "type: max_throughput",
                                 {"--service-ms", "0", "--hold", "150000"});
   ASSERT_EQ(run.exit_code, 0) << run.output;
   ASSERT_EQ(run.agents.exit_code, 0) << run.agents.output;
   EXPECT_EQ(run.told["commands"], 150'000);
+  EXPECT_EQ(run.told["in_flight_max"], 150'000);
   EXPECT_EQ(run.told["illegal"], 0);
   EXPECT_EQ(run.summary["n_samples_issued"], 150'000);
   EXPECT_EQ(run.summary["n_samples_completed"], 150'000);

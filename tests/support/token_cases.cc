@@ -8,13 +8,6 @@
 namespace tutti::test {
 namespace {
 
-std::int64_t local_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  return static_cast<std::int64_t>(now) + local.tm_gmtoff;
-}
-
 std::string text_of(const text::JsonValue& from, std::string_view key) {
   const text::JsonValue* const found = from.find(key);
   return found == nullptr ? "" : found->is_string() ? found->as_string() : found->to_json();
@@ -25,7 +18,7 @@ std::string check_prompt(const model::TokenCounter& counter, const text::JsonVal
   talk.messages = one.find("messages");
   talk.tools = one.find("tools")->is_null() ? nullptr : one.find("tools");
   talk.generation_prompt = one.find("generation")->as_bool();
-  const auto prompt = counter.render(talk, local_now());
+  const auto prompt = counter.render(talk, model::local_seconds(std::time(nullptr)));
   if (const auto* fails = one.find("fails")) {
     return prompt ? fmt::format("a prompt, where there is the error {}", fails->as_string()) : "";
   }

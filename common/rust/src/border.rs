@@ -60,6 +60,22 @@ pub unsafe fn guarded<T>(error: *mut Bytes, work: impl FnOnce() -> Result<T, Str
     None
 }
 
+/// A handle for C++ to what `work` makes; null, with words in `error`, when it fails.
+///
+/// # Safety
+/// As `guarded`.
+pub unsafe fn opened<T>(error: *mut Bytes, work: impl FnOnce() -> Result<T, String>) -> *mut T {
+    guarded(error, work).map_or(std::ptr::null_mut(), |made| Box::into_raw(Box::new(made)))
+}
+
+/// # Safety
+/// `handle` is null, or came from `opened` and was not closed before.
+pub unsafe fn closed<T>(handle: *mut T) {
+    if !handle.is_null() {
+        drop(Box::from_raw(handle));
+    }
+}
+
 #[no_mangle]
 pub extern "C" fn tutti_rust_present() -> bool {
     true

@@ -1,6 +1,6 @@
 //! Rows of Parquet files and Arrow streams, as lines of JSON.
 
-use crate::border::{borrowed, borrowed_text, guarded, Bytes};
+use crate::border::{borrowed, borrowed_text, closed, guarded, opened, Bytes};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -227,17 +227,14 @@ fn value(out: &mut Vec<u8>, array: &ArrayRef, row: usize) -> Result<(), String> 
 /// See abi.h.
 #[no_mangle]
 pub unsafe extern "C" fn tutti_rows_open(path: *const u8, size: usize, error: *mut Bytes) -> *mut Rows {
-    let opened = guarded(error, || Rows::open(borrowed_text(path, size)?).map(Box::new));
-    opened.map_or(std::ptr::null_mut(), Box::into_raw)
+    opened(error, || Rows::open(borrowed_text(path, size)?))
 }
 
 /// # Safety
 /// See abi.h.
 #[no_mangle]
 pub unsafe extern "C" fn tutti_rows_close(rows: *mut Rows) {
-    if !rows.is_null() {
-        drop(Box::from_raw(rows));
-    }
+    closed(rows);
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! Chat templates: Jinja as the `transformers` library sets it up, rendered with Python's ways of
 //! writing values.
 
-use crate::border::{borrowed_text, guarded, Bytes};
+use crate::border::{borrowed_text, closed, guarded, opened, Bytes};
 use chrono::DateTime;
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State};
@@ -282,17 +282,14 @@ pub unsafe extern "C" fn tutti_template_open(
     size: usize,
     error: *mut Bytes,
 ) -> *mut Template {
-    let opened = guarded(error, || Ok(Box::new(Template::open(borrowed_text(source, size)?)?)));
-    opened.map_or(std::ptr::null_mut(), Box::into_raw)
+    opened(error, || Template::open(borrowed_text(source, size)?))
 }
 
 /// # Safety
 /// See abi.h.
 #[no_mangle]
 pub unsafe extern "C" fn tutti_template_close(template: *mut Template) {
-    if !template.is_null() {
-        drop(Box::from_raw(template));
-    }
+    closed(template);
 }
 
 /// # Safety

@@ -1,6 +1,6 @@
 //! Tokenizers of `tokenizer.json` files.
 
-use crate::border::{borrowed, borrowed_text, guarded, Bytes};
+use crate::border::{borrowed, borrowed_text, closed, guarded, opened, Bytes};
 use std::slice;
 use tokenizers::Tokenizer;
 
@@ -12,23 +12,20 @@ pub unsafe extern "C" fn tutti_tokenizer_open(
     size: usize,
     error: *mut Bytes,
 ) -> *mut Tokenizer {
-    let opened = guarded(error, || {
+    opened(error, || {
         let mut tokenizer = Tokenizer::from_bytes(borrowed(json, size)).map_err(|e| e.to_string())?;
         // Whoever counts counts all, and nothing that was not there.
         tokenizer.with_truncation(None).map_err(|e| e.to_string())?;
         tokenizer.with_padding(None);
-        Ok(Box::new(tokenizer))
-    });
-    opened.map_or(std::ptr::null_mut(), Box::into_raw)
+        Ok(tokenizer)
+    })
 }
 
 /// # Safety
 /// See abi.h.
 #[no_mangle]
 pub unsafe extern "C" fn tutti_tokenizer_close(tokenizer: *mut Tokenizer) {
-    if !tokenizer.is_null() {
-        drop(Box::from_raw(tokenizer));
-    }
+    closed(tokenizer);
 }
 
 /// # Safety
