@@ -97,7 +97,9 @@ Asked asked_by(const spec::Config& config, double tokens_per_stream) {
   const bool streaming = config.model_params.streaming == spec::Streaming::kOn;
   conduct::RunInput input;
   conduct::PhaseInput phase;
-  if (pattern.type == spec::Pattern::kConcurrency && pattern.target_concurrency) {
+  const bool closed = pattern.type == spec::Pattern::kConcurrency ||
+                      pattern.type == spec::Pattern::kAgenticInference;
+  if (closed && pattern.target_concurrency) {
     const auto streams = static_cast<double>(*pattern.target_concurrency);
     phase.spec.concurrency = static_cast<std::uint32_t>(*pattern.target_concurrency);
     asked.expected.streams = streams;

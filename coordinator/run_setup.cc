@@ -12,6 +12,7 @@
 #include "common/spec/redact.h"
 #include "common/sys/process.h"
 #include "coordinator/report/run_note.h"
+#include "coordinator/report/tracking_end.h"
 
 namespace tutti {
 namespace {
@@ -57,9 +58,9 @@ conduct::RunPlan run_plan(const spec::Config& config, const conduct::RunInput& i
   conduct::RunPlan plan;
   plan.run = base::fresh_id();
   for (const auto& phase : input.phases) {
-    plan.phases.push_back(conduct::RunPhase{phase.name, phase.spec,
-                                            phase.issue_cap.value_or(base::Duration{}),
-                                            phase.drain_timeout.value_or(base::Duration{})});
+    plan.phases.push_back(conduct::RunPhase{
+        phase.name, phase.spec, phase.issue_cap.value_or(base::Duration{}),
+        phase.drain_timeout.value_or(base::Duration{}), phase.ends_with_first_user});
   }
   plan.prefetch = distributed.prefetch;
   plan.heartbeat = base::Duration::from_seconds(distributed.heartbeat_s);
@@ -89,6 +90,8 @@ const char* pattern_name(spec::Pattern pattern) {
       return "max_throughput";
     case spec::Pattern::kPoisson:
       return "poisson";
+    case spec::Pattern::kAgenticInference:
+      return "agentic_inference";
     case spec::Pattern::kConcurrency:
       break;
   }
@@ -151,6 +154,7 @@ std::string note_of(const spec::Config& config, const conduct::RunInput& input,
     it.kind = phase.spec.kind;
     it.pacing = phase.spec.pacing;
     it.first_row = phase.spec.first_row;
+    it.plays = phase.spec.trajectories != nullptr;
     facts.phases.push_back(std::move(it));
   }
   facts.agents.resize(settings.plan.agents_expected);
@@ -236,6 +240,12 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   }
   facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
   facts.phases = outcome.phases;
+  for (std::uint32_t i = 0; i < facts.phases.size(); ++i) {
+    const auto& trajectories = settings.plan.phases[i].schedule.trajectories;
+    if (trajectories != nullptr && facts.phases[i].kind == base::PhaseKind::kPerformance) {
+      facts.phases[i].tracked_until = report::tracking_end(outcome.ledger, i, *trajectories);
+    }
+  }
   facts.agents = outcome.agents;
   facts.went_on = outcome.outcome.went_on;
   facts.budget = outcome.budget;
@@ -269,11 +279,41 @@ std::optional<base::SampleIndex> SentPrompts::sample_of(std::uint32_t phase, bas
   return seq < samples.size() ? std::optional(samples[seq]) : std::nullopt;
 }
 
+void SentPrompts::turn(std::uint32_t phase, base::Seq seq, report::TurnName& out) const {
+  out = {};
+  const plan::Trajectories* const all =
+      phase < input_.phases.size() ? input_.phases[phase].spec.trajectories.get() : nullptr;
+  if (all != nullptr && seq < all->queries()) {
+    const auto place = all->place_of(seq);
+    out = {all->logical_id(place.trajectory),
+           all->conversation(place.trajectory).turns[place.turn].number};
+  }
+}
+
+void SentPrompts::conversation_prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
+                                      report::Prompt& out) const {
+  const auto& all = input_.phases[phase].spec.trajectories;
+  std::string mark;
+  if (const auto command = all->command(seq); command.salted) {
+    mark = plan::mark_text(command.salt);
+  }
+  const data::Row row = input_.conversations->row(sample, mark);
+  out.kind = report::Prompt::Kind::kMessages;
+  out.value = data::prompt_of(row).text;
+  if (const auto* tools = row.cells.find("tools"); tools != nullptr) {
+    out.tools = tools->to_json();
+  }
+}
+
 void SentPrompts::prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
                          report::Prompt& out) const {
   out.kind = report::Prompt::Kind::kNone;
   out.value.clear();
   out.tools.clear();
+  if (input_.conversations != nullptr && sample < input_.measured_rows()) {
+    conversation_prompt(phase, seq, sample, out);
+    return;
+  }
   const data::Row* const row = input_.row(sample);
   if (row == nullptr) {
     return;

@@ -37,9 +37,13 @@ class SentPrompts final : public report::PromptSource {
   explicit SentPrompts(const conduct::RunInput& input);
   void prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
               report::Prompt& out) const override;
+  void turn(std::uint32_t phase, base::Seq seq, report::TurnName& out) const override;
   std::optional<base::SampleIndex> sample_of(std::uint32_t phase, base::Seq seq) const override;
 
  private:
+  void conversation_prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
+                           report::Prompt& out) const;
+
   const conduct::RunInput& input_;
   std::vector<std::vector<std::uint64_t>> salts_;  // by phase, by seq; empty when unsalted
   // Of queries that have no record the schedule alone knows the sample. Drawn on first need.

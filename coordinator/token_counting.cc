@@ -64,7 +64,8 @@ class Counting {
  private:
   bool tracked(const ledger::Fact& fact) const {
     return fact.phase < facts_.phases.size() &&
-           facts_.phases[fact.phase].kind == base::PhaseKind::kPerformance;
+           facts_.phases[fact.phase].kind == base::PhaseKind::kPerformance &&
+           fact.failure != wire::Failure::kTurnSkipped;  // nothing was sent
   }
   void note_samples();
   void work();
@@ -144,7 +145,12 @@ base::Result<std::int64_t> Counting::prompt_tokens(const JsonValue& cells) const
 }
 
 void Counting::count_prompt(base::SampleIndex sample, Tally& tally) {
-  const data::Row* const row = input_->row(sample);
+  std::optional<data::Row> turn;  // its history is put together for it
+  const data::Row* row = input_->row(sample);
+  if (row == nullptr && sample < input_->measured_rows()) {
+    turn = input_->conversations->row(sample, input_->first_mark);
+    row = &*turn;
+  }
   const auto tokens = row != nullptr ? prompt_tokens(row->cells) : -1;
   if (!tokens) {
     tally.fail(tokens.error());

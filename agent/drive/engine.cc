@@ -336,6 +336,37 @@ std::size_t Engine::issue(std::uint32_t phase, std::span<const base::IssueComman
   return taken;
 }
 
+std::size_t Engine::play(std::uint32_t phase, std::span<const base::IssueCommand> commands,
+                         std::span<const wire::Trajectory> trajectories) {
+  TUTTI_CHECK(inside_->armed && inside_->armed_phase == phase);
+  if (inside_->stopped) {
+    return 0;
+  }
+  inside_->refresh();
+  std::size_t taken = 0;
+  for (const wire::Trajectory& leased : trajectories) {
+    const int worker =
+        leased.turns == 0 || leased.turns > commands.size() - taken ? -1 : inside_->dealer.deal();
+    if (worker < 0) {
+      break;
+    }
+    const auto turns = commands.subspan(taken, leased.turns);
+    Order order;
+    order.kind = Order::Kind::kIssue;
+    order.phase = phase;
+    order.trajectory = std::make_unique<Trajectory>();
+    order.trajectory->conversation = {
+        leased.conversation, target::routing_lines(inside_->config.target, leased.conversation),
+        turns.front().sample};
+    order.trajectory->turns.assign(turns.begin(), turns.end());
+    inside_->give(static_cast<std::size_t>(worker), std::move(order));
+    taken += leased.turns;
+  }
+  inside_->phases[phase].taken += taken;
+  inside_->ring_touched();
+  return taken;
+}
+
 void Engine::recall(std::uint32_t phase, std::uint32_t number) {
   inside_->flush_backlogs();
   auto& gathering = inside_->expect(Note::Kind::kRecalled);

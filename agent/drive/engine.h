@@ -76,6 +76,12 @@ class Engine {
   // come before their phase is armed. A closed loop starts lower sequence numbers first.
   std::size_t issue(std::uint32_t phase, std::span<const base::IssueCommand> commands);
 
+  // The same of conversations: `trajectories` says how the commands fall into them; the phase is
+  // armed. Takes whole ones only; still returns a number of commands.
+  std::size_t play(std::uint32_t phase, std::span<const base::IssueCommand> commands,
+                   std::span<const wire::Trajectory> trajectories);
+
+  // Of conversations that have begun, the turns that were not sent are among the unstarted.
   void recall(std::uint32_t phase, std::uint32_t number);
   void abort(const std::string& reason);
 

@@ -88,6 +88,7 @@ void Worker::run() {
         transport_->on_wake(now);
       }
     }
+    go_on_skipping();
     fire();
     if (turn_began_at_ >= ring_at()) {
       noted_ = false;
@@ -110,9 +111,12 @@ void Worker::end_turn(base::Instant now) {
 }
 
 void Worker::wait_for_events() {
-  const base::Instant next = std::min(next_due(), transport_->next_wake());
+  base::Instant next = std::min(next_due(), transport_->next_wake());
   base::Instant now = clock_.mono();
   end_turn(now);
+  if (!skips_.empty()) {
+    next = std::min(next, now + kRingGap);  // by then the session has taken records
+  }
   const base::Instant wake_by = std::min(next, now + kSleepMax);
   int timeout_ms = static_cast<int>(kSleepMax.ns / 1'000'000);
   if (next <= now + kSpin || orders_.size() > 0) {
@@ -156,7 +160,12 @@ void Worker::take_orders() {
 void Worker::obey(Order& order) {
   switch (order.kind) {
     case Order::Kind::kIssue:
-      enqueue(Queued{order.command, order.phase});
+      if (order.trajectory != nullptr) {
+        TUTTI_CHECK(armed_ && order.phase == phase_);  // the engine sees to it
+        book_.add(std::move(order.trajectory));
+      } else {
+        enqueue(Queued{order.command, order.phase});
+      }
       break;
     case Order::Kind::kArm:
       arm(order);
@@ -180,6 +189,7 @@ void Worker::obey(Order& order) {
 
 void Worker::arm(const Order& order) {
   if (!armed_ || order.phase != phase_) {
+    TUTTI_CHECK(book_.empty());  // a session arms when all of the phase before has come back
     while (!ready_.empty()) {
       parked_.push_back(ready_.pop());
     }
@@ -233,7 +243,12 @@ void Worker::recall(const Order& order) {
     }
     return q.phase == phase;
   });
-  tell(std::move(note));
+  std::size_t never_begun = note.unstarted.size();
+  std::size_t over = never_begun;
+  if (phase == phase_) {
+    recall_turns(note, never_begun, over);
+  }
+  tell(std::move(note), never_begun, over);
 }
 
 void Worker::abort(const Order& order) {
@@ -248,16 +263,21 @@ void Worker::abort(const Order& order) {
     note.unstarted.emplace_back(queued.phase, queued.command.seq);
   }
   parked_.clear();
+  std::size_t never_begun = note.unstarted.size();
+  std::size_t over = never_begun;
+  recall_turns(note, never_begun, over);
+  drop_skips(note, over);
   while (!waiting_.empty()) {
     end_unsent(waiting_.pop(), wire::Failure::kCancelled, reason);
   }
   transport_->cancel_all(reason);
-  tell(std::move(note));
+  tell(std::move(note), never_begun, over);
 }
 
-void Worker::tell(Note&& note) {
-  gauges_.settled.add(note.unstarted.size());
-  gauges_.finished.add(note.unstarted.size());
+// The dealer counts what was dealt: commands, or whole trajectories.
+void Worker::tell(Note&& note, std::size_t never_begun, std::size_t over) {
+  gauges_.settled.add(never_begun);
+  gauges_.finished.add(over);
   // A session that sends a thousand orders without one poll is a programmer's error.
   TUTTI_CHECK(notes_.push(std::move(note)));
   noted_ = true;
@@ -275,7 +295,7 @@ base::Instant Worker::ring_at() const {
 // When the next queued command is due and may be taken up; kFarFuture while nothing can be.
 base::Instant Worker::next_due() const {
   if (ready_.empty()) {
-    return base::kFarFuture;
+    return next_turn_due();
   }
   switch (pacing_) {
     case base::Pacing::kTimed:
@@ -304,7 +324,11 @@ void Worker::fire() {
     if (due_at > now) {
       break;
     }
-    issue_next(due_at, now);
+    if (ready_.empty()) {
+      issue_turn(due_at, now);
+    } else {
+      issue_next(due_at, now);
+    }
   }
   firing_ = false;
 }
@@ -324,6 +348,10 @@ void Worker::issue_next(base::Instant due_at, base::Instant now) {
   if (pacing_ != base::Pacing::kBurst && !fills) {
     gauges_.issue_lag.add(now - due_at);
   }
+  issue(query, now);
+}
+
+void Worker::issue(const target::Query& query, base::Instant now) {
   ++issued_;
   gauges_.started.add();
   gauges_.in_flight.add();
@@ -351,10 +379,10 @@ void Worker::send_waiting() {
 
 void Worker::send(const target::Query& query, base::Instant now) {
   target::Query chosen = query;
-  chosen.frontend = picker_.pick(query.command.seq, query.command.sample);
+  chosen.frontend = picker_.pick(query.command.seq, target::affinity_of(query));
   picker_.started(chosen.frontend);
   gauges_.frontends[chosen.frontend].started.add();
-  gauges_.settled.add();
+  gauges_.settled.add(query.conversation == nullptr ? 1 : 0);
   on_wire_ += chosen.phase == phase_ ? 1U : 0U;
   transport_->start(chosen, now);
 }
@@ -385,7 +413,7 @@ void Worker::end_unsent(const target::Query& query, wire::Failure failure, std::
   unsent_->issued_at = query.issued_at;
   unsent_->done_at = clock_.mono();
   unsent_->error_message.assign(why.substr(0, wire::kErrorTextMax));
-  gauges_.settled.add();
+  gauges_.settled.add(query.conversation == nullptr ? 1 : 0);
   close_out(unsent_);
 }
 
@@ -407,16 +435,23 @@ void Worker::close_out(std::unique_ptr<wire::Record>& record) {
   const bool ok = record->outcome == wire::Outcome::kOk;
   const base::Instant free_at = record->done_at;
   const bool mine = record->phase == phase_;
+  Trajectory* const trajectory = mine ? book_.find(record->seq) : nullptr;
+  if (mine) {
+    gauges_.done.add();
+    gauges_.failed.add(ok ? 0 : 1);
+    --issued_;
+  }
+  gauges_.in_flight.set(gauges_.in_flight.get() - 1);
+  if (trajectory != nullptr) {
+    turn_ended(*trajectory, record);
+    return;
+  }
   recorder_.add(record);
   ++results_;
-  gauges_.in_flight.set(gauges_.in_flight.get() - 1);
   gauges_.finished.add();
   if (!mine) {
     return;
   }
-  gauges_.done.add();
-  gauges_.failed.add(ok ? 0 : 1);
-  --issued_;
   if (pacing_ == base::Pacing::kClosedLoop && issued_ + free_since_.size() < slots_) {
     free_since_.push(free_at);
   }
@@ -427,7 +462,7 @@ void Worker::on_warmed(target::Warmed warmed) {
   note.kind = Note::Kind::kWarmed;
   note.ticket = warm_ticket_;
   note.warmed = std::move(warmed);
-  tell(std::move(note));
+  tell(std::move(note), 0, 0);
 }
 
 }  // namespace tutti::drive

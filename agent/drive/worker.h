@@ -18,6 +18,7 @@
 #include "agent/drive/due_queue.h"
 #include "agent/drive/fifo.h"
 #include "agent/drive/gauges.h"
+#include "agent/drive/trajectory_book.h"
 #include "agent/record/recorder.h"
 #include "agent/target/frontend_picker.h"
 #include "agent/target/transport.h"
@@ -41,6 +42,7 @@ struct Order {
   std::uint64_t ticket = 0;                    // comes back on the note that answers
   base::IssueCommand command{};                // kIssue
   base::Instant start_at{};                    // kArm
+  std::unique_ptr<Trajectory> trajectory;      // kIssue, instead of `command`
   std::unique_ptr<std::string> reason;         // kAbort, kStop
   std::unique_ptr<target::WarmPlan> warm;      // kWarm
 };
@@ -116,12 +118,22 @@ class Worker final : private target::ExchangeSink {
   void enqueue(const Queued& queued);
   void recall(const Order& order);
   void abort(const Order& order);
-  void tell(Note&& note);
+  void tell(Note&& note, std::size_t never_begun, std::size_t over);
+  // Turns (worker_turns.cc).
+  base::Instant next_turn_due() const;
+  void issue_turn(base::Instant due_at, base::Instant now);
+  void turn_ended(Trajectory& trajectory, std::unique_ptr<wire::Record>& record);
+  void end_trajectory(const Trajectory& trajectory, base::Instant at);
+  void go_on_skipping();
+  void skip(const base::IssueCommand& turn, std::string_view why, base::Instant at);
+  void drop_skips(Note& note, std::size_t& over);
+  void recall_turns(Note& note, std::size_t& never_begun, std::size_t& over);
   base::Instant ring_at() const;  // kFarFuture: nothing to tell
 
   base::Instant next_due() const;
   void fire();
   void issue_next(base::Instant due_at, base::Instant now);
+  void issue(const target::Query& query, base::Instant now);
   void send_waiting();
   bool may_send(std::uint32_t phase) const;
   void send(const target::Query& query, base::Instant now);
@@ -161,10 +173,19 @@ class Worker final : private target::ExchangeSink {
   std::size_t issued_ = 0;          // of the armed phase, not ended: waiting or on the wire
   std::size_t on_wire_ = 0;         // of the armed phase
   DueQueue ready_;                  // all of phase_
+  TrajectoryBook book_;             // all of phase_
   std::vector<Queued> parked_;      // of phases that are not armed any more
   Fifo<target::Query> waiting_;     // issued, no room on the wire yet
   Fifo<base::Instant> free_since_;  // closed loop: when each free slot became free, oldest first
   std::unique_ptr<wire::Record> unsent_ = std::make_unique<wire::Record>();
+  struct Skips {  // turns after a failed one, whose records are still to be made
+    Trajectory* trajectory = nullptr;
+    std::size_t next = 0;
+    std::string why;
+    base::Instant at{};
+  };
+  std::vector<Skips> skips_;
+  std::unique_ptr<wire::Record> skipped_ = std::make_unique<wire::Record>();
 };
 
 }  // namespace tutti::drive

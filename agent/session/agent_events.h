@@ -106,6 +106,7 @@ struct EngineArm {
 struct EngineIssue {
   std::uint32_t phase = 0;
   std::vector<base::IssueCommand> commands;
+  std::vector<wire::Trajectory> trajectories;  // as in wire::Lease
 };
 struct EngineRecall {
   std::uint32_t phase = 0;

@@ -314,7 +314,10 @@ void AgentHost::start_engine(EngineStart&& command) {
 }
 
 void AgentHost::issue(const EngineIssue& command) {
-  const std::size_t taken = engine_->issue(command.phase, command.commands);
+  const std::size_t taken =
+      command.trajectories.empty()
+          ? engine_->issue(command.phase, command.commands)
+          : engine_->play(command.phase, command.commands, command.trajectories);
   if (taken < command.commands.size()) {
     // The coordinator leases within queue_max; more is its defect, and it must be loud.
     exit_ =

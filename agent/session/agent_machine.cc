@@ -213,7 +213,13 @@ void AgentMachine::take(wire::Lease& message) {
     return;
   }
   phase_.leased += message.commands.size();
-  out_->emplace_back(EngineIssue{message.phase, std::move(message.commands)});
+  std::size_t turns = 0;
+  for (const wire::Trajectory& trajectory : message.trajectories) {
+    turns += trajectory.turns;
+    phase_.last_turns.insert(message.commands[turns - 1].seq);
+  }
+  out_->emplace_back(
+      EngineIssue{message.phase, std::move(message.commands), std::move(message.trajectories)});
 }
 
 void AgentMachine::take(const wire::Recall& message) {
@@ -275,6 +281,7 @@ void AgentMachine::on(RecordsDone& event) {
   for (const wire::Record& record : event.records) {
     if (record.phase == phase_.number) {
       ++phase_.recorded;
+      slot_free_ = slot_free_ || phase_.last_turns.erase(record.seq) > 0;
     } else {
       ++illegal_;  // still a fact: it is shipped all the same
     }
@@ -293,7 +300,8 @@ void AgentMachine::on(const Gauges& event) {
 
 // A closed loop with idle slots waits for the coordinator, and the coordinator for the records.
 void AgentMachine::flush_records() {
-  const bool starving = phase_.pacing == base::Pacing::kClosedLoop && in_hand() < phase_.slots;
+  const bool starving = phase_.pacing == base::Pacing::kClosedLoop &&
+                        (in_hand() < phase_.slots || std::exchange(slot_free_, false));
   batcher_.flush(now_, starving || in_hand() == 0 || state_ == AgentState::kLeaving, *out_);
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "agent/session/agent_events.h"
@@ -76,6 +77,7 @@ class AgentMachine {
     std::uint64_t lost = 0;         // by the engine's count, in this phase
     std::uint64_t lost_before = 0;  // by the same count when the phase began
     std::uint32_t recalls_out = 0;
+    std::unordered_set<base::Seq> last_turns;  // of the conversations in hand
     bool drain_asked = false;
     bool aborted = false;
     bool abort_out = false;  // EngineAborted is awaited
@@ -152,6 +154,7 @@ class AgentMachine {
   bool engine_runs_ = false;
   std::uint64_t records_lost_ = 0;  // by the engine's own count, ever
   Phase phase_;
+  bool slot_free_ = false;  // a conversation has just ended
   RecordBatcher batcher_;
 
   base::ExitCode leave_code_ = base::ExitCode::kOk;

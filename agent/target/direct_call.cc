@@ -14,15 +14,27 @@ void add_relaxed(std::atomic<std::uint64_t>& gauge, std::uint64_t n) {
   gauge.store(gauge.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
+constexpr std::string_view kDigits = "0123456789abcdef";
+
 // "[", 16 hex digits, "] ".
-void write_salt(std::array<char, 19>& text, std::uint64_t salt) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+std::string_view write_salt(std::array<char, 19>& text, std::uint64_t salt) {
   text.front() = '[';
   for (std::size_t i = 0; i < 16; ++i) {
     text[1 + i] = kDigits[salt >> (60 - 4 * i) & 0xF];
   }
   text[17] = ']';
   text[18] = ' ';
+  return {text.data(), text.size()};
+}
+
+// The mark of a conversation's pass: "[salt: ", 4 hex digits; the body goes on with "]".
+std::string_view write_mark(std::array<char, 19>& text, std::uint64_t mark) {
+  constexpr std::string_view kHead = "[salt: ";
+  char* end = std::copy(kHead.begin(), kHead.end(), text.data());
+  for (std::size_t i = 0; i < 4; ++i) {
+    *end++ = kDigits[mark >> (12 - 4 * i) & 0xF];
+  }
+  return {text.data(), static_cast<std::size_t>(end - text.data())};
 }
 
 }  // namespace
@@ -33,6 +45,7 @@ DirectCall::DirectCall(const DirectShared& shared)
 void DirectCall::begin(const Query& query, base::Instant now) {
   begin_record(*record_, query, shared_.config->worker);
   started_at_ = now;
+  allowed_ = time_allowed(*shared_.config->target, query);
   last_stamp_ = {};
   sent_bytes_ = 0;
   body_bytes_down_ = 0;
@@ -62,11 +75,15 @@ void DirectCall::set_body(const Query& query) {
   part_ = 0;
   part_count_ = 0;
   const data::BodyRow row = shared_.config->bodies->row(query.command.sample);
-  const bool salted = query.command.salted && row.splice >= 0;
-  const std::size_t bytes = row.body.size() + (salted ? salt_text_.size() : 0);
+  std::string_view salt;
+  if (query.command.salted && row.splice >= 0) {
+    salt = query.conversation != nullptr ? write_mark(salt_text_, query.command.salt)
+                                         : write_salt(salt_text_, query.command.salt);
+  }
+  const std::size_t bytes = row.body.size() + salt.size();
   char* end = length_text_.data();
   if (!shared_.config->target->affinity_header.empty()) {
-    end = std::to_chars(end, end + 10, query.command.sample).ptr;
+    end = std::to_chars(end, end + 10, affinity_of(query)).ptr;
     *end++ = '\r';
     *end++ = '\n';
     end = std::copy(kLengthName.begin(), kLengthName.end(), end);
@@ -75,18 +92,26 @@ void DirectCall::set_body(const Query& query) {
   std::memcpy(end, "\r\n\r\n", 4);
   const auto length_bytes = static_cast<std::size_t>(end + 4 - length_text_.data());
   const std::string& head = shared_.heads[query.frontend].text;
-  add_part(head);
+  std::size_t head_bytes = head.size();
+  if (query.conversation != nullptr && !query.conversation->routing_lines.empty()) {
+    const std::size_t at = shared_.heads[query.frontend].routing_at;
+    add_part(std::string_view(head).substr(0, at));
+    add_part(query.conversation->routing_lines);
+    add_part(std::string_view(head).substr(at));
+    head_bytes += query.conversation->routing_lines.size();
+  } else {
+    add_part(head);
+  }
   add_part({length_text_.data(), length_bytes});
-  if (salted) {
+  if (!salt.empty()) {
     const auto splice = static_cast<std::size_t>(row.splice);
-    write_salt(salt_text_, query.command.salt);
     add_part(row.body.substr(0, splice));
-    add_part({salt_text_.data(), salt_text_.size()});
+    add_part(salt);
     add_part(row.body.substr(splice));
   } else {
     add_part(row.body);
   }
-  record_->bytes_up = static_cast<std::uint32_t>(head.size() + length_bytes + bytes);
+  record_->bytes_up = static_cast<std::uint32_t>(head_bytes + length_bytes + bytes);
 }
 
 std::span<iovec> DirectCall::unsent() {

@@ -70,6 +70,7 @@ class DirectCall {
   wire::Record& record() { return *record_; }
   std::uint16_t frontend() const { return record_->frontend; }
   base::Instant started_at() const { return started_at_; }
+  const TimeAllowed& allowed() const { return allowed_; }
 
   // ---- the transport's own notes
   Connection* connection = nullptr;  // null while none was found, or once the call has ended
@@ -92,13 +93,14 @@ class DirectCall {
   HttpReader reader_;
   std::unique_ptr<wire::Record> record_ = std::make_unique<wire::Record>();
   base::Instant started_at_{};
+  TimeAllowed allowed_{};
   base::Instant last_stamp_{};
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t body_bytes_down_ = 0;
   std::uint32_t events_told_ = 0;
   std::uint8_t part_ = 0;  // first one with something left
   std::uint8_t part_count_ = 0;
-  std::array<iovec, 5> parts_{};        // head, length, body, salt, rest of the body
+  std::array<iovec, 7> parts_{};        // head, routing, rest of it, length, body, salt, rest of it
   std::array<char, 64> length_text_{};  // digits and the blank line; the affinity's digits before
   std::array<char, 19> salt_text_{};    // what a salted prompt begins with
 };

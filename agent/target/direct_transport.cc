@@ -424,14 +424,18 @@ void DirectTransport::expire(base::Instant now) {
     end(call, clock_.mono(), EndKind::kConnectTimeout,
         words(call, fmt::format("{} ms passed", connecting.ns / 1'000'000)));
   }
-  const base::Duration whole = config_.target->request_timeout;
-  while (whole.ns > 0 && calls_.oldest() != nullptr &&
-         calls_.oldest()->started_at() + whole <= now) {
+  // All queries of a phase have the same time, so the oldest is the first to run out of it.
+  while (calls_.oldest() != nullptr && runs_out_at(*calls_.oldest()) <= now) {
     DirectCall& call = *calls_.oldest();
     const char* const where = call.wait.on ? " in the line for a connection" : "";
+    const TimeAllowed allowed = call.allowed();
     forget_waiting(call);
+    if (allowed.of_turn) {
+      end(call, clock_.mono(), EndKind::kTurnTimeout, turn_timeout_text(allowed.whole));
+      continue;
+    }
     end(call, clock_.mono(), EndKind::kRequestTimeout,
-        words(call, fmt::format("{} ms passed{}", whole.ns / 1'000'000, where)));
+        words(call, fmt::format("{} ms passed{}", allowed.whole.ns / 1'000'000, where)));
   }
 }
 
@@ -476,8 +480,8 @@ base::Instant DirectTransport::next_wake() const {
   if (connecting.ns > 0 && pool_.oldest_connecting() != nullptr) {
     next = std::min(next, pool_.oldest_connecting()->since + connecting);
   }
-  if (calls_.oldest() != nullptr && config_.target->request_timeout.ns > 0) {
-    next = std::min(next, calls_.oldest()->started_at() + config_.target->request_timeout);
+  if (calls_.oldest() != nullptr) {
+    next = std::min(next, runs_out_at(*calls_.oldest()));
   }
   return next;
 }

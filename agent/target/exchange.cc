@@ -126,10 +126,16 @@ bool names(const wire::Header& header, const char* name) {
 
 }  // namespace
 
-curl_slist* header_list(const wire::TargetSpec& target, curl_slist*& affinity) {
+curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conversation,
+                        curl_slist*& affinity) {
   curl_slist* list = nullptr;
   for (const auto& header : target.headers) {
     list = append_header(list, header);
+  }
+  for (const auto& name : target.routing_headers) {
+    if (conversation != nullptr) {
+      list = append_header(list, {name, conversation->id});
+    }
   }
   if (!target.affinity_header.empty()) {
     const std::string room(kSampleDigits, '0');
@@ -188,7 +194,7 @@ Exchange::Exchange(const ExchangeShared& shared)
   curl_easy_setopt(easy_, CURLOPT_POST, 1L);
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kReadBufferBytes);
   if (!shared_.config->target->affinity_header.empty()) {
-    own_headers_ = header_list(*shared_.config->target, affinity_);
+    own_headers_ = header_list(*shared_.config->target, nullptr, affinity_);
   }
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER,
                    own_headers_ != nullptr ? own_headers_ : shared_.headers);
@@ -225,15 +231,31 @@ const std::string& Exchange::frontend_label() const {
 
 // ---- one query -------------------------------------------------------------------------------
 
+// Turns name their conversation: their handle has a list of its own, made anew for each.
+void Exchange::set_headers(const Conversation* conversation) {
+  const wire::TargetSpec& target = *shared_.config->target;
+  if (target.routing_headers.empty() || (conversation == nullptr && !routed_)) {
+    return;
+  }
+  curl_slist_free_all(own_headers_);
+  affinity_ = nullptr;
+  own_headers_ = header_list(target, conversation, affinity_);
+  routed_ = conversation != nullptr;
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, own_headers_);
+}
+
 void Exchange::set_body(const Query& query) {
   const data::BodyRow row = shared_.config->bodies->row(query.command.sample);
   std::string_view body = row.body;
   if (query.command.salted && row.splice >= 0) {
     const auto splice = static_cast<std::size_t>(row.splice);
     std::array<char, kSaltTextBytes> salt{};
-    fmt::format_to_n(salt.data(), salt.size(), "[{:016x}] ", query.command.salt);
+    char* const end =  // the body goes on with the mark's "]"
+        query.conversation != nullptr
+            ? fmt::format_to_n(salt.data(), salt.size(), "[salt: {:04x}", query.command.salt).out
+            : fmt::format_to_n(salt.data(), salt.size(), "[{:016x}] ", query.command.salt).out;
     salted_body_.assign(body.substr(0, splice));
-    salted_body_.append(salt.data(), salt.size());
+    salted_body_.append(salt.data(), static_cast<std::size_t>(end - salt.data()));
     salted_body_.append(body.substr(splice));
     body = salted_body_;
   }
@@ -244,10 +266,13 @@ void Exchange::set_body(const Query& query) {
   record_->bytes_up =
       static_cast<std::uint32_t>(shared_.config->frontends[query.frontend].head_bytes +
                                  (end - digits.data()) + static_cast<std::ptrdiff_t>(body.size()));
+  if (query.conversation != nullptr) {
+    record_->bytes_up += static_cast<std::uint32_t>(query.conversation->routing_lines.size());
+  }
   if (affinity_ != nullptr) {
     char* const number = affinity_->data + shared_.config->target->affinity_header.size() +
                          std::string_view(": ").size() + std::string_view(kAffinityValue).size();
-    char* const stop = std::to_chars(number, number + kSampleDigits, query.command.sample).ptr;
+    char* const stop = std::to_chars(number, number + kSampleDigits, affinity_of(query)).ptr;
     *stop = '\0';
     record_->bytes_up += static_cast<std::uint32_t>(stop - number);
   }
@@ -256,6 +281,7 @@ void Exchange::set_body(const Query& query) {
 void Exchange::begin(const Query& query, base::Instant now) {
   begin_record(*record_, query, shared_.config->worker);
   started_at_ = now;
+  allowed_ = time_allowed(*shared_.config->target, query);
   resolve_began_at_ = {};
   http_status_ = 0;
   os_error_ = 0;
@@ -268,6 +294,7 @@ void Exchange::begin(const Query& query, base::Instant now) {
     curl_easy_setopt(easy_, CURLOPT_CURLU, shared_.urls[query.frontend]);
     url_of_ = query.frontend;
   }
+  set_headers(query.conversation);
   set_body(query);
   const wire::TargetSpec& target = *shared_.config->target;
   reply_.start(target.streaming, target.stamp_every_chunk);

@@ -48,9 +48,11 @@ struct ExchangeShared {
   std::string ca_file;                  // $SSL_CERT_FILE, empty: the system's
 };
 
-// The request's headers as curl wants them, and no others; with room for the affinity header's
-// number, whose line is then `affinity`.
-curl_slist* header_list(const wire::TargetSpec& target, curl_slist*& affinity);
+// The request's headers as curl wants them, and no others: those of the target, the routing headers
+// when `conversation` is not null, and with room for its number the affinity header, whose line is
+// then `affinity`.
+curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conversation,
+                        curl_slist*& affinity);
 
 // Options that every handle of a transport has, probes included.
 void configure_handle(CURL* easy, const ExchangeShared& shared);
@@ -74,6 +76,7 @@ class Exchange {
 
   std::uint16_t frontend() const { return record_->frontend; }
   base::Instant started_at() const { return started_at_; }
+  const TimeAllowed& allowed() const { return allowed_; }
   const std::string& frontend_label() const;
 
   // Links of the transport's list of exchanges by start, oldest first.
@@ -90,6 +93,7 @@ class Exchange {
   friend curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
   friend int on_socket_options(void* self, curl_socket_t fd, curlsocktype purpose);
 
+  void set_headers(const Conversation* conversation);
   void set_body(const Query& query);
   void take_header_line(std::string_view line);
   void take_body(std::string_view bytes);
@@ -99,18 +103,20 @@ class Exchange {
   CURL* easy_;
   Reply reply_;
   std::unique_ptr<wire::Record> record_ = std::make_unique<wire::Record>();
-  curl_slist* own_headers_ = nullptr;  // with an affinity header only
+  curl_slist* own_headers_ = nullptr;  // with an affinity header, and for turns, only
   curl_slist* affinity_ = nullptr;     // its line in them
   std::string salted_body_;
   std::string content_type_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   base::Instant started_at_{};
+  TimeAllowed allowed_{};
   base::Instant resolve_began_at_{};
   std::int32_t url_of_ = -1;  // frontend whose URL the handle has
   int http_status_ = 0;
   int os_error_ = 0;
   std::uint32_t attempts_ = 0;  // connections the request was handed to
   std::uint32_t events_told_ = 0;
+  bool routed_ = false;  // own_headers_ name a conversation
   bool header_whole_ = false;
   bool socket_connected_ = false;
 };

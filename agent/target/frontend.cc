@@ -136,6 +136,12 @@ base::Result<std::vector<Frontend>> parse_frontends(const wire::TargetSpec& targ
       note(problem);
     }
   }
+  for (const auto& name : target.routing_headers) {
+    const std::string problem = check_header({name, ""});
+    if (!problem.empty()) {
+      note(problem);
+    }
+  }
   if (!problems.empty()) {
     return base::fail(base::ExitCode::kSetup, problems);
   }

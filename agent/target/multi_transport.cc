@@ -52,7 +52,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       paces_(config_.frontends.size(), config_.connect_rate_max, config_.trouble_rate_max),
       stock_(config_.frontends.size(), poller, sources_) {
   curl_slist* affinity = nullptr;
-  headers_ = header_list(*config_.target, affinity);
+  headers_ = header_list(*config_.target, nullptr, affinity);
   for (Shard& shard : shards_) {
     shard.open.assign(config_.frontends.size(), 0);
     shard.busy.assign(config_.frontends.size(), 0);
@@ -373,10 +373,15 @@ void MultiTransport::end(Exchange& exchange, base::Instant at, EndKind kind,
 }
 
 void MultiTransport::expire(base::Instant now) {
-  const base::Duration timeout = config_.target->request_timeout;
-  while (timeout.ns > 0 && oldest_ != nullptr && oldest_->started_at() + timeout <= now) {
+  // All queries of a phase have the same time, so the oldest is the first to run out of it.
+  while (oldest_ != nullptr && runs_out_at(*oldest_) <= now) {
+    const TimeAllowed allowed = oldest_->allowed();
+    if (allowed.of_turn) {
+      end(*oldest_, clock_.mono(), EndKind::kTurnTimeout, turn_timeout_text(allowed.whole));
+      continue;
+    }
     end(*oldest_, clock_.mono(), EndKind::kRequestTimeout,
-        fmt::format("{}: {} ms passed{}", oldest_->frontend_label(), timeout.ns / 1'000'000,
+        fmt::format("{}: {} ms passed{}", oldest_->frontend_label(), allowed.whole.ns / 1'000'000,
                     oldest_->wait.on ? " in the line for a connection" : ""));
   }
 }
@@ -424,8 +429,8 @@ base::Instant MultiTransport::next_wake() const {
   if (waiting_count_ > 0) {
     next = std::min(next, paces_.next_at());
   }
-  if (oldest_ != nullptr && config_.target->request_timeout.ns > 0) {
-    next = std::min(next, oldest_->started_at() + config_.target->request_timeout);
+  if (oldest_ != nullptr) {
+    next = std::min(next, runs_out_at(*oldest_));
   }
   return next;
 }

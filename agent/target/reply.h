@@ -29,6 +29,7 @@ enum class EndKind : std::uint8_t {
   kConnectTimeout,
   kTls,
   kRequestTimeout,
+  kTurnTimeout,
   kBadReply,   // the bytes are not HTTP
   kCancelled,  // we ended it
   kInternal,

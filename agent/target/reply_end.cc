@@ -49,6 +49,8 @@ TransportEnd transport_end(EndKind end) {
       return {Failure::kTls, "TLS failed"};
     case EndKind::kRequestTimeout:
       return {Failure::kRequestTimeout, "no whole reply within the time allowed"};
+    case EndKind::kTurnTimeout:
+      return {Failure::kTurnTimeout, "no whole reply within the turn's time"};
     case EndKind::kBadReply:
       return {Failure::kBadReply, "the reply is not HTTP"};
     case EndKind::kCancelled:
@@ -89,7 +91,10 @@ void Reply::on_end(EndKind end, base::Instant at, wire::Record& out, std::string
       malformed_events_ = malformed;  // a cut event is the cut's fault, not the server's grammar
     }
   }
-  const TransportEnd transport = transport_end(end);
+  TransportEnd transport = transport_end(end);
+  if (end == EndKind::kTurnTimeout) {
+    transport.words = std::exchange(detail, {});  // the reference's whole text
+  }
   Failure failure = Failure::kNone;
   if (end == EndKind::kCancelled || (http_status_ == 0 && transport.failure != Failure::kNone)) {
     failure = transport.failure;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/base/check.h"
+#include "common/text/json_write.h"
 
 namespace tutti::target {
 namespace {
@@ -58,6 +59,22 @@ SocketAddress literal_address(std::string host, const std::string& port) {
 
 }  // namespace
 
+std::string routing_lines(const wire::TargetSpec& target, std::string_view id) {
+  std::string lines;
+  for (const std::string& name : target.routing_headers) {
+    lines += name + ": ";
+    lines += id;
+    lines += "\r\n";
+  }
+  return lines;
+}
+
+std::string turn_timeout_text(base::Duration timeout) {
+  std::string text = "turn timeout after ";
+  text::append_json_double(text, timeout.to_seconds());
+  return text + "s";
+}
+
 RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target) {
   const std::unique_ptr<CURLU, UrlFree> url(curl_url());
   TUTTI_CHECK(curl_url_set(url.get(), CURLUPART_URL, frontend.url.c_str(), 0) == CURLUE_OK);
@@ -78,6 +95,7 @@ RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target
   for (const auto& header : target.headers) {
     text += header.name + (header.value.empty() ? ":" : ": ") + header.value + "\r\n";
   }
+  head.routing_at = text.size();
   if (target.affinity_header.empty()) {
     text += kLengthName;
     TUTTI_CHECK(text.size() + 4 == frontend.head_bytes);  // the digits and two line ends follow

@@ -18,8 +18,9 @@ inline constexpr std::string_view kLengthName = "Content-Length: ";
 
 struct RequestHead {
   std::string text;
-  std::string host;         // without the brackets of IPv6
-  SocketAddress address{};  // unset: the host is a name
+  std::size_t routing_at = 0;  // where in it a conversation's routing lines go
+  std::string host;            // without the brackets of IPv6
+  SocketAddress address{};     // unset: the host is a name
 };
 
 // `frontend` is one of parse_frontends(target).

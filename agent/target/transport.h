@@ -25,14 +25,45 @@
 
 namespace tutti::target {
 
+// What all turns of a conversation say of it.
+struct Conversation {
+  std::string id;
+  std::string routing_lines;           // header lines that carry the id, each with its line end
+  base::SampleIndex first_sample = 0;  // of its first turn: the same whenever it is played
+};
+std::string routing_lines(const wire::TargetSpec& target, std::string_view id);
+
 // One order to send, as the worker took it up.
 struct Query {
   base::IssueCommand command{};
+  const Conversation* conversation = nullptr;  // outlives the exchange; null: of none
   std::uint16_t phase = 0;
   std::uint16_t frontend = 0;
   base::Instant due_at{};
   base::Instant issued_at{};
 };
+
+// What sends queries to one frontend together, and what the affinity header says.
+inline base::SampleIndex affinity_of(const Query& query) {
+  return query.conversation != nullptr ? query.conversation->first_sample : query.command.sample;
+}
+
+// How long an exchange may last; 0: as long as it likes.
+struct TimeAllowed {
+  base::Duration whole{};
+  bool of_turn = false;  // it is turn_timeout that ends it
+};
+inline TimeAllowed time_allowed(const wire::TargetSpec& target, const Query& query) {
+  const bool turn =
+      query.conversation != nullptr && target.turn_timeout.ns > 0 &&
+      (target.request_timeout.ns == 0 || target.turn_timeout < target.request_timeout);
+  return turn ? TimeAllowed{target.turn_timeout, true} : TimeAllowed{target.request_timeout, false};
+}
+std::string turn_timeout_text(base::Duration timeout);
+template <class Call>  // kFarFuture: never
+base::Instant runs_out_at(const Call& call) {
+  return call.allowed().whole.ns > 0 ? call.started_at() + call.allowed().whole : base::kFarFuture;
+}
 
 // Opens connections ahead of need. Counts and rate are this worker's share.
 struct WarmPlan {

@@ -31,6 +31,7 @@ class TroubledFrontends {
         troubled_[frontend] = 1;
         break;
       case wire::Failure::kRequestTimeout:
+      case wire::Failure::kTurnTimeout:
       case wire::Failure::kCancelled:
       case wire::Failure::kInternal:
         break;  // tells nothing of how it ends connections

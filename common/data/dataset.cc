@@ -9,108 +9,12 @@
 #include <unordered_set>
 
 #include "common/data/columns.h"
-#include "common/data/row_source.h"
-#include "common/text/utf8.h"
+#include "common/data/loading.h"
 
 namespace tutti::data {
 namespace {
 
 using text::JsonValue;
-
-// Shows the first kProblemsMax, counts all.
-class ProblemList {
- public:
-  void add(base::Problem problem) {
-    constexpr std::size_t kValueShownMax = 60;
-    if (++count_ <= kProblemsMax) {
-      if (problem.value.size() > kValueShownMax) {
-        problem.value = std::string(text::clip_utf8(problem.value, kValueShownMax)) + "…";
-      }
-      shown_.push_back(std::move(problem));
-    }
-  }
-  bool empty() const { return count_ == 0; }
-
-  base::Problems take(const std::string& path) {
-    if (count_ > kProblemsMax) {
-      shown_.push_back({path, "", "", fmt::format("and {} more problems", count_ - kProblemsMax)});
-    }
-    return std::move(shown_);
-  }
-
- private:
-  base::Problems shown_;
-  std::size_t count_ = 0;
-};
-
-struct FormatName {
-  std::string_view name;
-  FileFormat format;
-};
-constexpr FormatName kFormats[] = {
-    {".jsonl", FileFormat::kJsonl},   {".json", FileFormat::kJson},
-    {".csv", FileFormat::kCsv},       {".parquet", FileFormat::kColumns},
-    {".arrow", FileFormat::kColumns}, {".huggingface", FileFormat::kFolder}};
-
-// Their rows have lines.
-bool is_text(FileFormat format) {
-  return format == FileFormat::kJsonl || format == FileFormat::kCsv;
-}
-
-// The suffix that names the format: that of x.jsonl.gz is .jsonl.
-std::string suffix_of(const std::filesystem::path& path) {
-  const std::string last = path.extension().string();
-  return last == ".gz" || last == ".zst" ? path.stem().extension().string() : last;
-}
-
-std::string why_refused(std::string_view format, bool from_suffix) {
-  if (from_suffix) {
-    return fmt::format(
-        "unsupported file extension '{}'; give format=jsonl, json, csv, parquet "
-        "or huggingface",
-        format);
-  }
-  return "unknown format; it is one of .jsonl, .json, .csv, .parquet, .huggingface (with or "
-         "without the "
-         "dot)";
-}
-
-struct Chosen {
-  FileFormat format = FileFormat::kJsonl;
-  std::string name;
-};
-
-tl::expected<Chosen, base::Problem> choose_format(const DatasetRequest& request) {
-  const bool from_suffix = request.format.empty();
-  const std::string& path = request.files.empty() ? request.path : request.files.front();
-  std::string name = from_suffix ? suffix_of(path) : request.format;
-  std::error_code ignored;
-  if (from_suffix && std::filesystem::is_directory(path, ignored)) {
-    name = ".huggingface";  // the one directory format there is
-  } else if (!name.empty() && name.front() != '.') {
-    name.insert(name.begin(), '.');
-  }
-  for (const FormatName& known : kFormats) {
-    if (name == known.name) {
-      return Chosen{known.format, name};
-    }
-  }
-  return tl::unexpected<base::Problem>(base::Problem{request.path, "format",
-                                                     from_suffix ? std::string() : request.format,
-                                                     why_refused(name, from_suffix)});
-}
-
-// Rough bytes a value holds in memory; what the limit counts.
-std::size_t weight(const JsonValue& value) {
-  std::size_t sum = sizeof(JsonValue) + (value.is_string() ? value.as_string().size() : 0);
-  for (const JsonValue& item : value.items()) {
-    sum += weight(item);
-  }
-  for (const auto& member : value.members()) {
-    sum += sizeof(std::string) + member.first.size() + weight(member.second);
-  }
-  return sum;
-}
 
 class Loader {
  public:
@@ -156,13 +60,7 @@ class Loader {
   }
 
  private:
-  std::string where(std::size_t place) const {
-    if (place == 0) {
-      return request_.path;
-    }
-    return is_text(format_) ? fmt::format("{}:{}", request_.path, place)
-                            : fmt::format("{}: row {}", request_.path, place);
-  }
+  std::string where(std::size_t place) const { return place_text(request_.path, format_, place); }
 
   // False: there are too many.
   bool note_column(std::string_view name, std::size_t line) {

@@ -25,15 +25,20 @@ void copy_cell(JsonWriter& json, const JsonValue& cells, std::string_view name) 
   }
 }
 
-void write_if(JsonWriter& json, std::string_view name, const std::optional<double>& value) {
-  if (value) {
-    json.key(name).number(*value);
-  }
-}
+void write(JsonWriter& json, double value) { json.number(value); }
+void write(JsonWriter& json, std::int64_t value) { json.integer(value); }
+void write(JsonWriter& json, const JsonValue& value) { value.write(json); }
 
-void write_if(JsonWriter& json, std::string_view name, const std::optional<std::int64_t>& value) {
-  if (value) {
-    json.key(name).integer(*value);
+// The row's own value, else the config's, if there is one.
+template <class Value>
+void write_first(JsonWriter& json, const JsonValue& cells, std::string_view name,
+                 const std::optional<Value>& value) {
+  if (const JsonValue* const cell = cell_of(cells, name); cell != nullptr) {
+    json.key(name);
+    cell->write(json);
+  } else if (value) {
+    json.key(name);
+    write(json, *value);
   }
 }
 
@@ -86,29 +91,33 @@ void write_stream(JsonWriter& json, const BodyParams& params, bool write_false) 
 
 void render_chat(const JsonValue& cells, const BodyParams& params, RenderedBody& out) {
   JsonWriter json(out.bytes);
-  json.begin_object().key("model").string(params.model).key("messages");
+  json.begin_object();
+  write_first(json, cells, "model", std::optional(JsonValue::of_string(params.model)));
+  json.key("messages");
+  const auto messages_at = static_cast<std::int32_t>(out.bytes.size());
   out.splice = write_messages(json, cells, out.bytes);
-  write_if(json, "temperature", params.temperature);
-  json.key("max_completion_tokens").integer(params.max_tokens);
-  write_stream(json, params, params.write_stream_false);
-  if (params.seed) {
-    json.key("seed");
-    params.seed->write(json);
+  if (params.splice_system) {
+    out.splice = messages_at + 1 + static_cast<std::int32_t>(kSystemMessageHead.size());
+    TUTTI_CHECK(out.bytes.compare(static_cast<std::size_t>(messages_at) + 1,
+                                  kSystemMessageHead.size(), kSystemMessageHead) == 0);
   }
-  write_if(json, "top_p", params.top_p);
-  write_if(json, "top_k", params.top_k);
-  write_if(json, "repetition_penalty", params.repetition_penalty);
+  write_first(json, cells, "temperature", params.temperature);
+  write_first(json, cells, "max_completion_tokens", std::optional(params.max_tokens));
+  write_stream(json, params, params.write_stream_false);
+  write_first(json, cells, "seed", params.seed);
+  write_first(json, cells, "top_p", params.top_p);
+  write_first(json, cells, "top_k", params.top_k);
+  write_first(json, cells, "repetition_penalty", params.repetition_penalty);
   copy_cell(json, cells, "n");
   copy_cell(json, cells, "stop");
-  write_if(json, "presence_penalty", params.presence_penalty);
-  write_if(json, "frequency_penalty", params.frequency_penalty);
+  write_first(json, cells, "presence_penalty", params.presence_penalty);
+  write_first(json, cells, "frequency_penalty", params.frequency_penalty);
   copy_cell(json, cells, "logit_bias");
   copy_cell(json, cells, "user");
   copy_cell(json, cells, "chat_template");
-  if (params.chat_template_kwargs && !params.chat_template_kwargs->is_null()) {
-    json.key("chat_template_kwargs");
-    params.chat_template_kwargs->write(json);
-  }
+  const bool kwargs = params.chat_template_kwargs && !params.chat_template_kwargs->is_null();
+  write_first(json, cells, "chat_template_kwargs",
+              kwargs ? params.chat_template_kwargs : std::nullopt);
   copy_cell(json, cells, "tools");
   copy_cell(json, cells, "tool_choice");
   json.end_object();
@@ -125,18 +134,18 @@ void render_completions(const JsonValue& cells, const BodyParams& params, Render
     out.splice = static_cast<std::int32_t>(out.bytes.size()) + 1;
     prompt->write(json);
   }
-  write_if(json, "temperature", params.temperature);
+  write_first(json, cells, "temperature", params.temperature);
   json.key("max_tokens").integer(params.max_tokens);
   json.key("min_tokens").integer(params.min_tokens);
   json.key("skip_special_tokens").boolean(params.skip_special_tokens);
   write_stream(json, params, true);
-  write_if(json, "top_p", params.top_p);
-  write_if(json, "top_k", params.top_k);
-  write_if(json, "repetition_penalty", params.repetition_penalty);
+  write_first(json, cells, "top_p", params.top_p);
+  write_first(json, cells, "top_k", params.top_k);
+  write_first(json, cells, "repetition_penalty", params.repetition_penalty);
   copy_cell(json, cells, "n");
   copy_cell(json, cells, "stop");
-  write_if(json, "presence_penalty", params.presence_penalty);
-  write_if(json, "frequency_penalty", params.frequency_penalty);
+  write_first(json, cells, "presence_penalty", params.presence_penalty);
+  write_first(json, cells, "frequency_penalty", params.frequency_penalty);
   json.end_object();
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
@@ -39,9 +40,13 @@ struct BodyParams {
   std::optional<double> presence_penalty;
   std::optional<double> frequency_penalty;
   std::optional<text::JsonValue> chat_template_kwargs;  // object; chat only
+  // The splice point lies at the start of the system prompt that `messages` begins with; chat only.
+  bool splice_system = false;
 };
 
 inline constexpr std::int32_t kNoSplice = -1;
+// What a system message begins with; its text follows.
+inline constexpr std::string_view kSystemMessageHead = R"({"role":"system","content":")";
 inline constexpr std::size_t kBodyBytesMax = std::size_t{256} << 20;
 
 struct RenderedBody {
@@ -49,7 +54,8 @@ struct RenderedBody {
   std::int32_t splice = kNoSplice;  // offset just inside the opening quote of the user's prompt
 };
 
-// Renders into `out`, reusing its buffer. The row must come from load_dataset for the same api.
+// Renders into `out`, reusing its buffer. The row must come from load_dataset for the same api, or
+// from a ConversationSet. What a row says of model, limits and sampling goes before the params.
 void render_body(const Row& row, const BodyParams& params, RenderedBody& out);
 
 // Empty, or a line naming the values of the config that have no place in this API's body.

@@ -47,6 +47,15 @@ base::Problems check(const PhaseSpec& spec) {
   if (spec.pacing == base::Pacing::kClosedLoop && spec.concurrency == 0) {
     refuse("concurrency", "0", "a closed loop needs at least one query in flight");
   }
+  if (spec.trajectories != nullptr) {
+    if (spec.pacing != base::Pacing::kClosedLoop || spec.salted) {
+      refuse("trajectories", fmt::format("{}", spec.trajectories->count()),
+             "they are played in a closed loop, and have marks instead of salts");
+    }
+    if (spec.total != spec.trajectories->queries()) {
+      refuse("total", fmt::format("{}", spec.total), "must be the number of all turns");
+    }
+  }
   return out;
 }
 
@@ -62,6 +71,11 @@ Schedule::Schedule(const PhaseSpec& spec)
 std::optional<base::IssueCommand> Schedule::next() {
   if (done()) {
     return std::nullopt;
+  }
+  if (spec_.trajectories != nullptr) {
+    base::IssueCommand turn = spec_.trajectories->command(drawn_++);
+    turn.sample += spec_.first_row;
+    return turn;
   }
   base::IssueCommand command;
   command.seq = drawn_++;

@@ -7,6 +7,7 @@
 // it. Speed: 4 to 40 million a second on one core, by pattern and data set size.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "common/plan/arrivals.h"
 #include "common/plan/order.h"
 #include "common/plan/salts.h"
+#include "common/plan/trajectories.h"
 
 namespace tutti::plan {
 
@@ -42,6 +44,11 @@ struct PhaseSpec {
 
   bool salted = false;
   std::uint64_t salt_seed = 0;
+
+  // Set: the queries are the turns of these, all of them and in their order, `concurrency`
+  // trajectories at a time. They say sample, delay and salt; order, seeds and salts above say
+  // nothing then.
+  std::shared_ptr<const Trajectories> trajectories;
 };
 
 // What is wrong with `spec`, all of it; `field` names the PhaseSpec member.

@@ -48,6 +48,15 @@ std::optional<Duration> IssueCap::next_check(const PhaseCounters& /*counters*/) 
   return cap_;
 }
 
+Decision FirstUserDone::evaluate(const PhaseCounters& counters,
+                                 base::Duration /*since_start*/) const {
+  if (!counters.first_user_done) {
+    return {};
+  }
+  return {Course::kStop, StopCause::kFirstUserDone,
+          "a conversation has ended and none is left to begin"};
+}
+
 Decision StopAsked::evaluate(const PhaseCounters& counters, Duration /*since_start*/) const {
   if (!counters.stop_asked) {
     return {};

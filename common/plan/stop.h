@@ -26,6 +26,8 @@ struct PhaseCounters {
   std::optional<base::Duration> last_response;
   // When in_flight last rose from 0; nothing while it is 0.
   std::optional<base::Duration> in_flight_since;
+  // A trajectory has ended and none is left to begin.
+  bool first_user_done = false;
   // When issuing ended and the drain began; nothing before.
   std::optional<base::Duration> draining_since;
 };
@@ -39,7 +41,8 @@ enum class StopCause : std::uint8_t {
   kAsked,         // a signal, or the other phases' end
   kResponseIdle,  // endpoint_response_idle_timeout_s
   kDrainTimeout,
-  kRunTimeout,  // run_timeout_s
+  kRunTimeout,     // run_timeout_s
+  kFirstUserDone,  // stop_issuing_on_first_user_complete
 };
 
 struct Decision {
@@ -84,6 +87,12 @@ class IssueCap final : public StopRule {
 
  private:
   base::Duration cap_;
+};
+
+// Stop when a trajectory has ended and none is left to begin: from then on the load only falls.
+class FirstUserDone final : public StopRule {
+ public:
+  Decision evaluate(const PhaseCounters& counters, base::Duration since_start) const override;
 };
 
 // Stop when somebody asked.

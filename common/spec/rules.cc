@@ -54,6 +54,10 @@ void check_load_pattern(const Tree& tree, const Config& config, Findings& findin
     findings.wrong_at(place, "settings.load_pattern.target_concurrency",
                       "Concurrency requires --concurrency; set the requests in flight");
   }
+  if (load.type == Pattern::kAgenticInference && !load.target_concurrency) {
+    findings.wrong_at(place, "settings.load_pattern.target_concurrency",
+                      "Agentic inference requires --concurrency; set the conversations at a time");
+  }
 }
 
 // The one bus the reference knows; a file that names another would fail there too.
@@ -102,8 +106,9 @@ void check_mode(const Tree& tree, const Config& config, Findings& findings) {
                       "the run online");
   }
   if (mode == BenchmarkMode::kOnline && pattern == Pattern::kMaxThroughput) {
-    findings.wrong_at(place_of(tree, kPatternField), kPatternField,
-                      "Online mode requires --load-pattern (poisson or concurrency)");
+    findings.wrong_at(
+        place_of(tree, kPatternField), kPatternField,
+        "Online mode requires --load-pattern (poisson, concurrency or agentic_inference)");
   }
 }
 
@@ -186,8 +191,9 @@ void check_swe_bench(const Tree& tree, Config& config, Findings& findings) {
     }
     const LoadPattern& load = config.settings.load_pattern;
     const Tree* workers = accuracy.extras.find("workers");
-    if (load.type == Pattern::kConcurrency && load.target_concurrency &&
-        (workers == nullptr || workers->is_null())) {
+    const bool closed =
+        load.type == Pattern::kConcurrency || load.type == Pattern::kAgenticInference;
+    if (closed && load.target_concurrency && (workers == nullptr || workers->is_null())) {
       accuracy.extras.kind = Tree::Kind::kMap;
       accuracy.extras.set("workers", Tree::of_int(*load.target_concurrency));
     }
@@ -285,6 +291,7 @@ void apply_rules(const Tree& tree, Config& config, Findings& findings) {
   check_warmup(tree, config, findings);
   check_mode(tree, config, findings);
   check_dataset_names(tree, config, findings);
+  check_conversations(tree, config, findings);
   pin_seeds(tree, config, findings);
   check_distributed(tree, config, findings);
 }

@@ -54,15 +54,9 @@ bool is_token(std::string_view name) {
 }
 
 std::string header_problem(const Distributed& distributed, std::size_t endpoints) {
-  const std::string& name = *distributed.affinity_header;
-  if (!is_token(name) || name.size() > kHeaderNameMax) {
-    return "is not the name of a header: letters, digits and dashes, as in X-Session-ID";
-  }
-  for (const char* own : {"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Accept",
-                          "Authorization", "Connection", "Expect"}) {
-    if (strcasecmp(name.c_str(), own) == 0) {
-      return fmt::format("cannot be {}, which requests have already", own);
-    }
+  std::string problem = header_name_problem(*distributed.affinity_header);
+  if (!problem.empty()) {
+    return problem;
   }
   if (endpoints > 1 && distributed.balance != base::Balance::kAffinity) {
     return "with several endpoints needs balance affinity, or one session would go to all of them";
@@ -86,6 +80,19 @@ std::string source_problem(const std::string& text, std::vector<sys::IpAddress>&
 }
 
 }  // namespace
+
+std::string header_name_problem(const std::string& name) {
+  if (!is_token(name) || name.size() > kHeaderNameMax) {
+    return "is not the name of a header: letters, digits and dashes, as in X-Session-ID";
+  }
+  for (const char* own : {"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Accept",
+                          "Authorization", "Connection", "Expect"}) {
+    if (strcasecmp(name.c_str(), own) == 0) {
+      return fmt::format("cannot be {}, which requests have already", own);
+    }
+  }
+  return {};
+}
 
 void check_frontends(const Tree& tree, const Config& config, Findings& findings) {
   const Distributed& distributed = config.distributed;

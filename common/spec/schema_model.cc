@@ -44,19 +44,21 @@ std::vector<Row> accuracy_rows() {
 std::vector<Row> agentic_rows() {
   return {
       field("turn_timeout_s", &AgenticInference::turn_timeout_s)
-          .about("Longest wait for one turn.")
+          .about("Longest wait for one turn; then its conversation is given up.")
           .above(0),
-      field("enable_salt", &AgenticInference::enable_salt).about("Salt every conversation."),
+      field("enable_salt", &AgenticInference::enable_salt)
+          .about("Mark every system prompt with the conversation and how often it was played."),
       field("inject_tool_delay", &AgenticInference::inject_tool_delay)
-          .about("Wait as long as the recorded tool call took."),
+          .about("Wait for delay_seconds of a row before its turn is sent."),
       field("routing_headers", &AgenticInference::routing_headers)
           .about("Headers that carry the conversation's id."),
       field("num_trajectories_to_issue", &AgenticInference::num_trajectories_to_issue)
-          .about("How many conversations to start.")
+          .about("How many conversations to play; each once when null, and a larger number goes "
+                 "round.")
           .above(0),
       field("stop_issuing_on_first_user_complete",
             &AgenticInference::stop_issuing_on_first_user_complete)
-          .about("Stop when the first conversation ends."),
+          .about("Stop issuing when a conversation has ended and none is left to begin."),
   };
 }
 
@@ -189,9 +191,8 @@ static std::vector<Row> dataset_rows() {
               &DatasetSpec::accuracy_config, accuracy_rows()),
       section(
           heading("agentic_inference")
-              .about("Makes the data set one of multi-turn conversations.")
-              .refused("multi-turn conversations are not supported yet; remove the block and use "
-                       "a data set with one request per row"),
+              .about("Makes the data set one of multi-turn conversations (docs/datasets.md); an "
+                     "empty mapping will do."),
           &DatasetSpec::agentic_inference, agentic_rows()),
       std::vector<Row>{
           field("generation_config_override", &DatasetSpec::generation_config_override)

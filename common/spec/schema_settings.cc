@@ -29,15 +29,17 @@ std::vector<Row> runtime_rows() {
 std::vector<Row> load_pattern_rows() {
   return {
       field("type", &LoadPattern::type)
-          .about("All at once, at random instants of a mean rate, or a fixed number in flight.")
-          .one_of({"max_throughput", "poisson", "concurrency"})
-          .not_yet({"agentic_inference", "burst", "step"},
-                   "use max_throughput, poisson or concurrency"),
+          .about("All at once, at random instants of a mean rate, a fixed number in flight, or a "
+                 "fixed number of conversations played turn by turn.")
+          .one_of({"max_throughput", "poisson", "concurrency", "agentic_inference"})
+          .not_yet({"burst", "step"},
+                   "use max_throughput, poisson, concurrency or agentic_inference"),
       field("target_qps", &LoadPattern::target_qps)
           .about("Mean requests per second; required by poisson.")
           .above(0),
       field("target_concurrency", &LoadPattern::target_concurrency)
-          .about("Requests in flight; required by concurrency.")
+          .about("Requests in flight, or conversations at a time; required by concurrency and "
+                 "agentic_inference.")
           .above(0)
           .flag("concurrency"),
       field("use_legacy_loadgen_qps_metrics", &LoadPattern::use_legacy_loadgen_qps_metrics)

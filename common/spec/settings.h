@@ -13,7 +13,7 @@
 
 namespace tutti::spec {
 
-enum class Pattern : std::uint8_t { kMaxThroughput, kPoisson, kConcurrency };
+enum class Pattern : std::uint8_t { kMaxThroughput, kPoisson, kConcurrency, kAgenticInference };
 enum class GcMode : std::uint8_t { kDisabled, kRelaxed, kSystem };
 enum class ProfilerEngine : std::uint8_t { kNone, kVllm };
 enum class TokenSource : std::uint8_t { kAuto, kTokenizer, kUsage, kNone };
@@ -30,7 +30,7 @@ struct Runtime {
 struct LoadPattern {
   Pattern type = Pattern::kMaxThroughput;
   std::optional<double> target_qps;                // set when poisson
-  std::optional<std::int64_t> target_concurrency;  // set when concurrency
+  std::optional<std::int64_t> target_concurrency;  // set when concurrency or agentic
   bool use_legacy_loadgen_qps_metrics = true;
 };
 

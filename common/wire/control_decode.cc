@@ -79,6 +79,8 @@ TargetSpec read(const v1::TargetSpec& in, Fault& fault) {
   out.way = read_enum<base::Way>(in.way(), "target.way", fault);
   out.weights.assign(in.weights().begin(), in.weights().end());
   out.affinity_header = in.affinity_header();
+  out.routing_headers.assign(in.routing_headers().begin(), in.routing_headers().end());
+  out.turn_timeout = {in.turn_timeout_ns()};
   out.source_addresses.assign(in.source_addresses().begin(), in.source_addresses().end());
   return out;
 }

@@ -88,6 +88,10 @@ void write(const TargetSpec& in, v1::TargetSpec* to) {
     to->add_weights(weight);
   }
   to->set_affinity_header(in.affinity_header);
+  for (const auto& name : in.routing_headers) {
+    to->add_routing_headers(name);
+  }
+  to->set_turn_timeout_ns(in.turn_timeout.ns);
   for (const std::string& address : in.source_addresses) {
     to->add_source_addresses(address);
   }

@@ -14,7 +14,7 @@
 
 namespace tutti::wire {
 
-inline constexpr std::uint32_t kDataVersion = 2;
+inline constexpr std::uint32_t kDataVersion = 3;
 
 // At most kLeaseCommandsMax commands.
 std::string encode_lease(const Lease& lease);

@@ -21,8 +21,10 @@ inline constexpr std::size_t kGapNumbersMax = std::size_t{1} << 20;
 
 enum class DataKind : std::uint8_t { kRecords = 1, kLease = 2 };
 
-enum class LeaseColumn : std::uint8_t { kSeq, kSample, kDueOffset, kSalt };
-inline constexpr std::array kLeaseColumnNames = {"seq", "sample", "due_offset", "salt"};
+// The last is of bytes: the conversation whose first turn the command is, else nothing.
+enum class LeaseColumn : std::uint8_t { kSeq, kSample, kDueOffset, kSalt, kConversation };
+inline constexpr std::array kLeaseColumnNames = {"seq", "sample", "due_offset", "salt",
+                                                 "conversation"};
 
 enum class RecordColumn : std::uint8_t {
   kSeq,

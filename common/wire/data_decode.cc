@@ -103,6 +103,7 @@ class DataVisitor : public msgpack::null_visitor {
   bool size_rows(std::int64_t rows);
   bool column();
   bool lease_column(LeaseColumn column);
+  bool conversations();
   bool record_column(RecordColumn column);
   bool issued_stamps();
   bool due_stamps();
@@ -120,7 +121,13 @@ class DataVisitor : public msgpack::null_visitor {
 
   std::size_t place() const { return element_ - kHeadFields; }
   bool in_records() const { return kind_ == DataKind::kRecords && element_ >= kHeadFields; }
-  bool in_texts() const { return in_records() && place() >= kTextColumnFirst; }
+  bool in_conversations() const {
+    return kind_ == DataKind::kLease && element_ >= kHeadFields &&
+           place() == static_cast<std::size_t>(LeaseColumn::kConversation);
+  }
+  bool in_texts() const {
+    return in_conversations() || (in_records() && place() >= kTextColumnFirst);
+  }
   bool in_steps() const {
     return in_records() && place() == static_cast<std::size_t>(RecordColumn::kChunkSteps);
   }
@@ -284,8 +291,26 @@ bool DataVisitor::lease_column(LeaseColumn column) {
         rows[i].salt = static_cast<std::uint64_t>(cell.value);
         return true;
       });
+    case LeaseColumn::kConversation:
+      return conversations();
   }
   return false;
+}
+
+bool DataVisitor::conversations() {
+  if (single_) {
+    return texts_.front().empty() || refuse("one text for all rows");
+  }
+  if (texts_.front().empty()) {
+    return refuse("the first command is of no conversation");
+  }
+  for (const std::string_view text : texts_) {
+    if (!text.empty()) {
+      lease_.trajectories.push_back({0, std::string(text)});
+    }
+    ++lease_.trajectories.back().turns;
+  }
+  return true;
 }
 
 bool DataVisitor::issued_stamps() {

@@ -180,6 +180,25 @@ void texts(ColumnWriter& writer, const Rows& rows, RecordColumn column) {
   }
 }
 
+// Each at the first command of its trajectory.
+void conversations(ColumnWriter& writer, const Lease& lease) {
+  if (lease.trajectories.empty()) {
+    writer.nil();
+    return;
+  }
+  writer.array(lease.commands.size());
+  std::size_t rows = 0;
+  for (const Trajectory& trajectory : lease.trajectories) {
+    TUTTI_CHECK(trajectory.turns > 0 && !trajectory.conversation.empty());
+    writer.text(trajectory.conversation);
+    for (std::uint32_t turn = 1; turn < trajectory.turns; ++turn) {
+      writer.nil();
+    }
+    rows += trajectory.turns;
+  }
+  TUTTI_CHECK(rows == lease.commands.size());
+}
+
 void integers(ColumnWriter& writer, const Rows& rows) {
   plain(writer, rows, &Record::dns_us);
   plain(writer, rows, &Record::connect_us);
@@ -213,6 +232,7 @@ std::string encode_lease(const Lease& lease) {
   writer.column([&](std::size_t i) {
     return rows[i].salted ? Cell(static_cast<std::int64_t>(rows[i].salt)) : Cell();
   });
+  conversations(writer, lease);
   return out;
 }
 

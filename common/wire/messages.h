@@ -20,6 +20,7 @@
 #include "common/base/vocabulary.h"
 #include "common/wire/health.h"
 #include "common/wire/record.h"
+#include "common/wire/trajectory.h"
 
 namespace tutti::wire {
 
@@ -121,6 +122,9 @@ struct TargetSpec {
   std::string affinity_header;         // each request says its sample in it; empty: none
   // Of this agent's host: its connections come from these, spread evenly; empty: the kernel's pick.
   std::vector<std::string> source_addresses;
+  // Of turns of a conversation: each of these headers says which, and a turn may last so long.
+  std::vector<std::string> routing_headers;
+  base::Duration turn_timeout{};  // 0: none
 
   friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };
@@ -195,6 +199,7 @@ struct Armed {
 struct Lease {
   std::uint32_t phase = 0;
   std::vector<base::IssueCommand> commands;
+  std::vector<Trajectory> trajectories{};  // of all commands, in their order; or none
 
   friend bool operator==(const Lease&, const Lease&) = default;
 };

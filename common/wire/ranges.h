@@ -26,7 +26,7 @@ inline constexpr auto kLastOf<base::ApiType> = base::ApiType::kVideogen;
 template <>
 inline constexpr auto kLastOf<Outcome> = Outcome::kCancelled;
 template <>
-inline constexpr auto kLastOf<Failure> = Failure::kInternal;
+inline constexpr auto kLastOf<Failure> = Failure::kTurnSkipped;
 template <>
 inline constexpr auto kLastOf<FinishReason> = FinishReason::kOther;
 

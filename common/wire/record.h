@@ -36,6 +36,8 @@ enum class Failure : std::uint8_t {
   kRequestTimeout,
   kCancelled,
   kInternal,
+  kTurnTimeout,  // the turn of a conversation took longer than turn_timeout_s
+  kTurnSkipped,  // never sent: a turn before it failed
 };
 
 enum class FinishReason : std::uint8_t {

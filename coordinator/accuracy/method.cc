@@ -34,8 +34,9 @@ std::string why_refused(spec::Scorer scorer) {
           "tutti does not talk to; {}the reference's lcb-service",
           kByHand);
     case spec::Scorer::kAgenticInline:
-      return "agentic_inference_inline scores multi-turn conversations, which are not supported "
-             "yet; remove accuracy_config";
+      return "agentic_inference_inline compares the actions in replies with recorded ones, which "
+             "is not supported; remove accuracy_config and score events.jsonl with the reference "
+             "client";
     case spec::Scorer::kVbench:
       return "vbench judges videos with a program of its own and is not supported; use the "
              "reference client for this data set";

@@ -49,6 +49,11 @@ PhaseRun::PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector
   for (std::size_t i = 0; i < seats_.size(); ++i) {
     prefetch_.emplace_back(prefetch, seats_[i].slots);
     index_.emplace(seats_[i].agent, i);
+    seats_[i].plays = plays();
+  }
+  if (plays()) {
+    one_for_one_ = true;  // the reference order says which trajectory takes the next free slot
+    turns_out_.resize(spec.trajectories->count());
   }
   is_open_.resize(seats_.size());
   rooms_.resize(seats_.size());
@@ -84,6 +89,10 @@ void PhaseRun::record_stored(AgentKey agent, const StoredRecord& record, Instant
   if (held != nullptr && held->seat == i) {
     out_.erase(record.seq);
     --seats_[i].outstanding;
+    note_back(i, record.seq);
+    if (plays() && turns_out_[spec().trajectories->place_of(record.seq).trajectory] == 0) {
+      first_user_done_ = first_user_done_ || supply_empty();
+    }
     prefetch_[i].completed(1, now);
     touch(i);
   } else if (missing_.erase(record.seq) == 0) {
@@ -114,6 +123,19 @@ void PhaseRun::records_lost(AgentKey agent, std::uint64_t of_this_phase) {
   }
 }
 
+void PhaseRun::started(AgentKey agent, std::uint64_t of_this_phase) {
+  if (const std::size_t i = seat_of(agent); i != kNobody) {
+    seats_[i].started = std::max(seats_[i].started, of_this_phase);
+  }
+}
+
+// A command is no longer in the seat's hands.
+void PhaseRun::note_back(std::size_t i, Seq seq) {
+  if (plays() && --turns_out_[spec().trajectories->place_of(seq).trajectory] == 0) {
+    --seats_[i].trajectories;
+  }
+}
+
 void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
   const std::size_t i = seat_of(agent);
   const bool own_accord = message.number == 0;  // aborted, by us or by a signal on its host
@@ -128,16 +150,53 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
     seat.recall_out = 0;
   }
   touch(i);
+  std::vector<IssueCommand> unstarted;
   for (const Seq seq : message.unstarted) {
     const HeldCommands::Held* held = out_.find(seq);
     if (held == nullptr || held->seat != i) {
       ++strays_;
       continue;
     }
-    returned_.emplace(seq, held->command);
+    unstarted.push_back(held->command);
     out_.erase(seq);
     --seat.outstanding;
     --seat.leased;
+    note_back(i, seq);
+  }
+  take_back(i, std::move(unstarted));
+}
+
+// Of trajectories, what nobody will issue any more is withheld: the rest of one that has begun
+// cannot go on elsewhere, and after a stop none begins.
+void PhaseRun::take_back(std::size_t i, std::vector<IssueCommand>&& unstarted) {
+  for (const IssueCommand& command : unstarted) {
+    returned_.emplace(command.seq, command);
+  }
+  if (!plays() || mode_ == Mode::kRecalling) {
+    return;
+  }
+  if (closed_) {
+    withhold();
+    return;
+  }
+  for (const IssueCommand& command : unstarted) {
+    const auto place = spec().trajectories->place_of(command.seq);
+    const Seq first = spec().trajectories->first_seq(place.trajectory);
+    if (returned_.count(first) == 0 && returned_.erase(command.seq) > 0) {
+      missing_.emplace(command.seq, Missing{phase_, command.seq, seats_[i].name,
+                                            "never issued: its agent left amid the conversation"});
+    }
+  }
+}
+
+void PhaseRun::withhold() {
+  for (const auto& [seq, command] : returned_) {
+    withheld_.insert(seq);
+  }
+  returned_.clear();
+  while (!withheld_.empty() && *withheld_.rbegin() + 1 == end_) {
+    withheld_.erase(std::prev(withheld_.end()));
+    --end_;
   }
 }
 
@@ -163,11 +222,17 @@ void PhaseRun::take_back_unstarted(std::size_t i, std::uint64_t started) {
   if (started != seat.leased - seat.outstanding) {
     return;
   }
+  std::vector<IssueCommand> unstarted;
   out_.erase_if([&](const HeldCommands::Held& held) {
-    return held.seat == i && returned_.emplace(held.command.seq, held.command).second;
+    if (held.seat == i) {
+      unstarted.push_back(held.command);
+      note_back(i, held.command.seq);
+    }
+    return held.seat == i;
   });
   seat.leased -= seat.outstanding;
   seat.outstanding = 0;
+  take_back(i, std::move(unstarted));
 }
 
 void PhaseRun::lose(AgentKey agent, const std::string& why) {
@@ -184,8 +249,11 @@ void PhaseRun::lose(AgentKey agent, const std::string& why) {
 void PhaseRun::close_seat(std::size_t i, const std::string& why) {
   out_.erase_if([&](const HeldCommands::Held& held) {
     const Seq seq = held.command.seq;
-    return held.seat == i &&
-           missing_.emplace(seq, Missing{phase_, seq, seats_[i].name, why}).second;
+    if (held.seat == i) {
+      missing_.emplace(seq, Missing{phase_, seq, seats_[i].name, why});
+      note_back(i, seq);
+    }
+    return held.seat == i;
   });
   seats_[i].outstanding = 0;
 }
@@ -218,7 +286,9 @@ IssueCommand PhaseRun::take() {
   const IssueCommand command = *ahead_;
   ahead_.reset();
   end_ = command.seq + 1;
-  last_due_ = std::max(last_due_, command.due_offset);
+  if (timed()) {
+    last_due_ = std::max(last_due_, command.due_offset);
+  }
   return command;
 }
 
@@ -306,6 +376,9 @@ void PhaseRun::trim() {
     --end_;
   }
   last_due_ = {};
+  if (!timed()) {
+    return;
+  }
   out_.each([this](const HeldCommands::Held& held) {
     last_due_ = std::max(last_due_, held.command.due_offset);
   });
@@ -315,6 +388,10 @@ void PhaseRun::trim() {
 }
 
 void PhaseRun::give_up_holes(const char* why) {
+  if (plays()) {
+    withhold();
+    return;
+  }
   for (const auto& [seq, command] : returned_) {
     missing_.emplace(seq, Missing{phase_, seq, {}, why});
   }
@@ -341,8 +418,9 @@ void PhaseRun::close_drained_seats(Instant now) {
 
 // Not before the start: until then a stop must be able to take everything back.
 bool PhaseRun::ready_to_drain(Instant now) const {
-  const bool all_started = std::all_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
-    return seat.lost || queued(seat) == 0;
+  const bool all_started = std::all_of(seats_.begin(), seats_.end(), [this](const Seat& seat) {
+    const bool turns_left = seat.plays && !closed_ && seat.load() > 0 && seat.started < seat.leased;
+    return seat.lost || (queued(seat) == 0 && !turns_left);
   });
   return all_started && !recall_pending() && now >= start_at_ + last_due_;
 }
@@ -353,6 +431,9 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
     trim();
     one_for_one_ = true;
     mode_ = Mode::kFilling;
+    if (plays()) {
+      withhold();
+    }
   }
   if (mode_ == Mode::kOpen || mode_ == Mode::kFilling) {
     lease_more(now, out);
@@ -399,6 +480,7 @@ const Seat* PhaseRun::overdue(Instant now, Duration limit) const {
 PhaseTotals PhaseRun::totals() const {
   PhaseTotals totals = totals_;
   totals.prefix = end_;
+  totals.withheld.assign(withheld_.begin(), withheld_.end());
   for (const auto& [seq, missing] : missing_) {
     totals.missing.push_back(missing);
   }

@@ -4,7 +4,8 @@
 // keeps for every command in an agent's hands who has it, takes back what was never started, and
 // knows when the phase is over. Its promise: at the end the commands that were issued, or are named
 // missing, are exactly the first prefix_end() of the schedule, none of them given to two agents
-// that both might have started it.
+// that both might have started it. Of a phase of trajectories it leases whole ones, each for one
+// free slot; stopped, the turns that are left of them are withheld(): of the prefix, never issued.
 //   open ──(all drawn, nothing queued)──────────────────────────┐
 //    └─(stop)─> recalling ─(all answered)─> filling ─(no hole)──┴─> draining ─> over
 //    any ─(abort)─> aborting ─> over
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +38,9 @@ struct Seat {
   bool leaving = false;            // gave its commands back unasked: it gets no more
   std::uint64_t leased = 0;        // commands given, returned ones not counted
   std::uint64_t outstanding = 0;   // of those, without a record yet
+  bool plays = false;              // a phase of trajectories: each takes one slot
+  std::uint64_t trajectories = 0;  // of those, not over yet
+  std::uint64_t started = 0;       // commands issued, by the agent's newest word
   std::uint64_t records_lost = 0;  // of those, never to have one, by the agent's own count
   base::Duration delay = base::Duration::millis(30);  // completion to replacement
   std::uint32_t recall_out = 0;                       // number of the unanswered recall; 0: none
@@ -45,7 +50,10 @@ struct Seat {
   std::uint64_t batch_stored = 0;
 
   // Slots taken and commands queued, as far as the records tell: the agent is never fuller.
-  std::uint64_t load() const { return outstanding - std::min(outstanding, records_lost); }
+  std::uint64_t load() const {
+    const std::uint64_t held = plays ? trajectories : outstanding;
+    return held - std::min(held, records_lost);
+  }
 };
 
 class PhaseRun {
@@ -70,6 +78,7 @@ class PhaseRun {
   void batch_stored(AgentKey agent, std::uint64_t batch);
   void record_stored(AgentKey agent, const StoredRecord& record, base::Instant now);
   void records_lost(AgentKey agent, std::uint64_t of_this_phase);
+  void started(AgentKey agent, std::uint64_t of_this_phase);
   void recalled(AgentKey agent, const wire::Recalled& message);
   void drained(AgentKey agent, const wire::Drained& message);
   void lose(AgentKey agent, const std::string& why);
@@ -99,7 +108,11 @@ class PhaseRun {
   std::uint64_t outstanding() const { return out_.size(); }
   base::Seq prefix_end() const { return end_; }
   // Queries of the prefix that some agent was given for good: all but the holes given up.
-  base::Seq issued() const { return end_ - never_issued_; }
+  base::Seq issued() const { return end_ - never_issued_ - withheld_.size(); }
+  std::uint64_t withheld() const { return withheld_.size(); }
+  bool plays() const { return schedule_.spec().trajectories != nullptr; }
+  // A trajectory is over, and none was left to begin.
+  bool first_user_done() const { return first_user_done_; }
   std::uint64_t recorded() const { return totals_.ok + totals_.failed + totals_.cancelled; }
   std::uint64_t failed() const { return totals_.failed; }
   std::uint64_t strays() const { return strays_; }
@@ -121,6 +134,10 @@ class PhaseRun {
   bool less_taken(std::size_t a, std::size_t b) const;
   std::size_t least_taken() const;
   void give(std::size_t seat, std::vector<Command>& out);
+  void give_one(std::size_t seat);
+  void note_back(std::size_t seat, base::Seq seq);
+  void take_back(std::size_t seat, std::vector<base::IssueCommand>&& unstarted);
+  void withhold();
   void send_lease(std::size_t seat, std::vector<Command>& out);
   void touch(std::size_t seat);
   bool supply_empty() const;
@@ -154,6 +171,9 @@ class PhaseRun {
   std::map<base::Seq, Missing> missing_;
   base::Duration last_due_{};
   std::uint64_t never_issued_ = 0;
+  std::set<base::Seq> withheld_;
+  bool first_user_done_ = false;
+  std::vector<std::uint32_t> turns_out_;  // by trajectory: its turns in an agent's hands
   std::uint32_t recalls_ = 0;
   std::uint32_t tail_recalls_ = 0;
   base::Instant next_tail_recall_{};

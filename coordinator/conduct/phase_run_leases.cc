@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/check.h"
 #include "coordinator/conduct/phase_run.h"
 
 namespace tutti::conduct {
@@ -45,22 +46,39 @@ void PhaseRun::lease_more(Instant now, std::vector<Command>& out) {
   lessees_.clear();
 }
 
-// Takes the next command from the supply.
+// Takes the next command from the supply, or the next trajectory's commands, all of them.
 void PhaseRun::give(std::size_t i, std::vector<Command>& out) {
+  auto& commands = leases_[i].commands;
+  if (commands.empty()) {
+    lessees_.push_back(i);
+  }
+  if (plays()) {
+    const plan::Trajectories& all = *spec().trajectories;
+    const std::uint64_t k = all.place_of(peek({})->seq).trajectory;
+    const std::uint32_t turns = all.turns(k);
+    leases_[i].trajectories.push_back({turns, all.logical_id(k)});
+    turns_out_[k] = turns;
+    ++seats_[i].trajectories;
+    for (std::uint32_t turn = 0; turn < turns; ++turn) {
+      TUTTI_CHECK(peek({}) != nullptr);
+      give_one(i);
+    }
+  } else {
+    give_one(i);
+  }
+  if (commands.size() >= kLeaseMax) {
+    send_lease(i, out);
+    lessees_.erase(std::find(lessees_.begin(), lessees_.end(), i));
+  }
+}
+
+void PhaseRun::give_one(std::size_t i) {
   const IssueCommand taken = take();
   out_.add(taken, static_cast<std::uint32_t>(i));
   ++seats_[i].outstanding;
   ++seats_[i].leased;
   ++leased_at_once_;
-  auto& commands = leases_[i].commands;
-  if (commands.empty()) {
-    lessees_.push_back(i);
-  }
-  commands.push_back(taken);
-  if (commands.size() == kLeaseMax) {
-    send_lease(i, out);
-    lessees_.erase(std::find(lessees_.begin(), lessees_.end(), i));
-  }
+  leases_[i].commands.push_back(taken);
 }
 
 void PhaseRun::send_lease(std::size_t i, std::vector<Command>& out) {

@@ -12,6 +12,7 @@
 #include "common/spec/redact.h"
 #include "common/text/json_read.h"
 #include "coordinator/accuracy/tally.h"
+#include "coordinator/conduct/conversation_input.h"
 #include "coordinator/conduct/row_choice.h"
 
 namespace tutti::conduct {
@@ -26,6 +27,7 @@ base::Pacing pacing_of(spec::Pattern pattern) {
     case spec::Pattern::kPoisson:
       return base::Pacing::kTimed;
     case spec::Pattern::kConcurrency:
+    case spec::Pattern::kAgenticInference:
       break;
   }
   return base::Pacing::kClosedLoop;
@@ -183,6 +185,9 @@ PhaseInput accuracy_phase(const spec::Config& config, const AccuracyInput& wante
   phase.name = wanted.name;
   if (performance != nullptr) {
     phase.spec = pattern_spec(config, rows);
+    if (config.settings.load_pattern.type == spec::Pattern::kAgenticInference) {
+      phase.spec.pacing = base::Pacing::kBurst;  // its data set has no conversations
+    }
   } else {
     phase.spec.pacing = base::Pacing::kClosedLoop;
     phase.spec.concurrency = 1;
@@ -207,7 +212,7 @@ void add_accuracy_phases(const spec::Config& config, RunInput& input) {
     performance = &*copy;
     gaps = plan::gaps_drawn(copy->spec, copy->spec.total);
   }
-  auto first_row = static_cast<base::SampleIndex>(input.dataset.rows.size());
+  auto first_row = static_cast<base::SampleIndex>(input.measured_rows());
   for (AccuracyInput& wanted : input.accuracy) {
     wanted.phase = static_cast<std::uint32_t>(input.phases.size());
     PhaseInput phase = accuracy_phase(config, wanted, first_row, performance, gaps);
@@ -218,10 +223,16 @@ void add_accuracy_phases(const spec::Config& config, RunInput& input) {
 }
 
 // Warm-up and performance.
-base::Status add_measured_phases(const spec::Config& config, RunInput& input) {
-  const auto rows = static_cast<std::uint32_t>(input.dataset.rows.size());
+base::Status add_measured_phases(const spec::Config& config, const spec::AgenticInference& agentic,
+                                 RunInput& input) {
+  const std::uint32_t rows = input.measured_rows();
   if (config.settings.warmup.enabled) {
     if (config.settings.warmup.salt) {
+      if (input.conversations != nullptr) {
+        return base::fail(ExitCode::kInput,
+                          "warm-up salt needs text prompts, and a conversation is a list of "
+                          "messages; disable it (--no-warmup-salt, or warmup.salt: false)");
+      }
       if (auto status = data::check_saltable(input.dataset); !status) {
         return status;
       }
@@ -237,12 +248,24 @@ base::Status add_measured_phases(const spec::Config& config, RunInput& input) {
     return tl::unexpected(phase.error());
   }
   input.phases.push_back(std::move(*phase));
+  for (PhaseInput& each : input.phases) {
+    if (input.conversations == nullptr) {
+      continue;
+    }
+    if (auto status = play(*input.conversations, agentic, each.spec); !status) {
+      return status;
+    }
+    each.ends_with_first_user = agentic.stop_issuing_on_first_user_complete &&
+                                each.spec.kind == base::PhaseKind::kPerformance;
+  }
   return {};
 }
 
-base::Status add_phases(const spec::Order& order, RunInput& input) {
-  if (order.mode != spec::RunMode::kAcc) {
-    if (auto status = add_measured_phases(order.config, input); !status) {
+base::Status add_phases(const spec::Order& order, const spec::DatasetSpec* performance,
+                        RunInput& input) {
+  if (performance != nullptr) {
+    if (auto status = add_measured_phases(order.config, performance->agentic_inference, input);
+        !status) {
       return status;
     }
   }
@@ -339,7 +362,10 @@ base::Result<data::BodySet> write_all_bodies(const spec::Config& config, const R
   };
   base::Status status;
   if (performance != nullptr) {
-    status = add(input.dataset, *performance);
+    const auto params = body_params(config, *performance);
+    status = !params || input.conversations == nullptr
+                 ? add(input.dataset, *performance)
+                 : write_turns(*input.conversations, *params, *writer);
   }
   for (std::size_t i = 0; i < scored.size() && status; ++i) {
     status = add(input.accuracy[i].dataset, config.datasets[scored[i].dataset]);
@@ -389,12 +415,20 @@ base::Status read_accuracy(const spec::Config& config, const std::vector<accurac
 
 }  // namespace
 
+std::uint32_t RunInput::measured_rows() const {
+  return static_cast<std::uint32_t>(conversations != nullptr ? conversations->samples().size()
+                                                             : dataset.rows.size());
+}
+
 const data::Row* RunInput::row(base::SampleIndex sample) const {
   std::size_t at = sample;
   if (at < dataset.rows.size()) {
     return &dataset.rows[at];
   }
-  at -= dataset.rows.size();
+  if (at < measured_rows()) {
+    return nullptr;
+  }
+  at -= measured_rows();
   for (const AccuracyInput& each : accuracy) {
     if (at < each.dataset.rows.size()) {
       return &each.dataset.rows[at];
@@ -447,7 +481,18 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
   if (auto status = read_accuracy(config, *scored, input); !status) {
     return tl::unexpected(status.error());
   }
-  if (*wanted != nullptr) {
+  if (*wanted != nullptr && (*wanted)->agentic_inference.present) {
+    auto conversations = read_conversations(**wanted);
+    if (!conversations) {
+      return tl::unexpected(conversations.error());
+    }
+    input.conversations = std::move(*conversations);
+    if ((*wanted)->agentic_inference.enable_salt) {
+      input.first_mark = plan::mark_text(plan::pass_mark(1));
+    }
+    const auto& notes = input.conversations->notes();
+    input.notes.insert(input.notes.end(), notes.begin(), notes.end());
+  } else if (*wanted != nullptr) {
     auto dataset = read_dataset(**wanted, config.endpoint_config.api_type);
     if (!dataset) {
       return tl::unexpected(dataset.error());
@@ -466,7 +511,7 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
           spec::redact_url(url)));
     }
   }
-  if (auto status = add_phases(order, input); !status) {
+  if (auto status = add_phases(order, *wanted, input); !status) {
     return tl::unexpected(status.error());
   }
   input.bodies_path = folder + "/.bodies";
@@ -476,6 +521,9 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
   }
   input.bodies = std::move(*bodies);
   input.target = target_of(config);
+  if (input.conversations != nullptr) {
+    route((*wanted)->agentic_inference, input.target);
+  }
   input.connections_max = count_or_automatic(config.settings.client.max_connections);
   input.connections_warm = count_or_automatic(config.settings.client.warmup_connections);
   return input;

@@ -6,12 +6,14 @@
 // here.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/result.h"
 #include "common/data/body_set.h"
+#include "common/data/conversations.h"
 #include "common/data/dataset.h"
 #include "common/data/request_body.h"
 #include "common/plan/schedule.h"
@@ -26,6 +28,7 @@ struct PhaseInput {
   plan::PhaseSpec spec;
   std::optional<base::Duration> issue_cap;
   std::optional<base::Duration> drain_timeout;
+  bool ends_with_first_user = false;  // as RunPhase
 };
 
 // A data set whose replies are scored, and how.
@@ -38,7 +41,9 @@ struct AccuracyInput {
 };
 
 struct RunInput {
-  data::Dataset dataset;  // of warm-up and performance; no rows in accuracy-only runs
+  data::Dataset dataset;  // of warm-up and performance; no rows in accuracy-only runs …
+  std::shared_ptr<const data::ConversationSet> conversations;  // … nor when it is of these
+  std::string first_mark;  // of a conversation's first pass; empty: none
   std::vector<AccuracyInput> accuracy;
   data::BodySet bodies;
   std::string bodies_path;  // to be removed when the run is over
@@ -48,7 +53,10 @@ struct RunInput {
   std::optional<std::uint64_t> connections_warm;  // over all agents; nothing: as many as slots
   std::vector<std::string> notes;                 // for the log
 
-  // The row behind a sample of any phase (their data sets follow each other); null: there is none.
+  // Rows of warm-up and performance.
+  std::uint32_t measured_rows() const;
+  // The row behind a sample of any phase (their data sets follow each other); null: there is none,
+  // or it is one of `conversations`.
   const data::Row* row(base::SampleIndex sample) const;
 };
 

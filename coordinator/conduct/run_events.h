@@ -98,11 +98,14 @@ struct Missing {
   std::string why;
 };
 struct PhaseTotals {
-  base::Seq prefix = 0;  // queries [0, prefix) are exactly those issued or missing
+  base::Seq prefix = 0;  // queries [0, prefix) are exactly those issued, missing or withheld
   std::uint64_t ok = 0;
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;
   std::vector<Missing> missing;  // by seq
+  // Of the prefix, never issued and missed by nobody, ascending: turns of trajectories that a stop
+  // cut short.
+  std::vector<base::Seq> withheld;
 };
 struct PhaseEnded {
   std::uint32_t phase = 0;

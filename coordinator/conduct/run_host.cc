@@ -269,6 +269,7 @@ void RunHost::perform(Command&& command) {
     if (ended->phase < phases_.size()) {
       phases_[ended->phase].stop_at = ended->at;
       phases_[ended->phase].issued = ended->totals.prefix;
+      ledger_.withhold(ended->phase, ended->totals.withheld);
       view_->end_phase();
     }
   } else if (const auto* notice = std::get_if<Notice>(&command)) {
@@ -429,6 +430,7 @@ void RunHost::begin_phase(const PhaseStarted& started) {
   facts.start_at = started.start_at;
   facts.pacing = phase.schedule.pacing;
   facts.first_row = phase.schedule.first_row;
+  facts.plays = phase.schedule.trajectories != nullptr;
   phases_.resize(std::max<std::size_t>(phases_.size(), started.phase + 1));
   phases_[started.phase] = std::move(facts);
   phase_stored_ = 0;

@@ -87,6 +87,9 @@ void RunMachine::begin_phase(std::uint32_t index) {
   if (plan_.phases[index].issue_cap.ns > 0) {
     phase_rules_->add(std::make_unique<plan::IssueCap>(plan_.phases[index].issue_cap));
   }
+  if (plan_.phases[index].ends_with_first_user) {
+    phase_rules_->add(std::make_unique<plan::FirstUserDone>());
+  }
   if (plan_.phases[index].drain_timeout.ns > 0) {
     phase_rules_->add(std::make_unique<plan::DrainTimeout>(plan_.phases[index].drain_timeout));
   }
@@ -160,7 +163,9 @@ void RunMachine::tell_issuing_end() {
 }
 
 std::uint64_t RunMachine::in_flight() const {
-  if (phase_->spec().pacing != base::Pacing::kTimed || !phase_->issuing()) {
+  // Of trajectories, later turns are in an agent's hands long before they are sent.
+  const bool ahead = phase_->spec().pacing == base::Pacing::kTimed && phase_->issuing();
+  if (!ahead && !phase_->plays()) {
     return phase_->outstanding();
   }
   if (!told_summed_at_.is_set() || now_ - told_summed_at_ >= kSumEvery) {
@@ -191,6 +196,7 @@ plan::PhaseCounters RunMachine::counters() const {
   counters.issued = phase_->prefix_end();
   counters.in_flight = in_flight();
   counters.stop_asked = stopping_ || phase_->stopped();
+  counters.first_user_done = phase_->first_user_done();
   if (last_response_at_.is_set()) {
     counters.last_response = last_response_at_ - start;
   }
@@ -311,6 +317,7 @@ void RunMachine::take(AgentKey agent, const wire::Progress& message) {
   const std::uint64_t before = peers_.at(agent).lost_before_phase;
   phase_->records_lost(agent,
                        message.health.records_lost - std::min(before, message.health.records_lost));
+  phase_->started(agent, message.started);
   if (message.last_response_at.is_set() && known->clock.exchanges() > 0) {
     const Instant at = known->clock.to_coordinator(message.last_response_at);
     if (at > phase_->start_at()) {
@@ -446,7 +453,8 @@ void RunMachine::end_phase() {
   }
   const bool holes = std::any_of(ended.totals.missing.begin(), ended.totals.missing.end(),
                                  [](const Missing& missing) { return missing.agent.empty(); }) ||
-                     (!phase_->stopped() && phase_->prefix_end() < phase_->spec().total);
+                     (!phase_->stopped() &&
+                      (phase_->prefix_end() < phase_->spec().total || phase_->withheld() > 0));
   if (holes && !stopping_) {  // given back when nobody took commands any more
     outcome_.complete = false;
     outcome_.exit = ExitCode::kExecution;

@@ -21,6 +21,8 @@ struct RunPhase {
   plan::PhaseSpec schedule{};
   base::Duration issue_cap{};      // stop issuing after this long, then drain; 0: no cap
   base::Duration drain_timeout{};  // from the end of issuing; expiry ends the run; 0: no limit
+  // Of trajectories: issuing stops when one is over and none is left to begin.
+  bool ends_with_first_user = false;
 };
 
 struct Timeouts {

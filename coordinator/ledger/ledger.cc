@@ -258,28 +258,49 @@ std::uint64_t Ledger::doubled_count(std::uint32_t phase) const {
 }
 
 std::uint64_t Ledger::never_issued(std::uint32_t phase, std::uint64_t issued_count) const {
-  return stored(phase) - (issued_count - missing_count(phase, issued_count));
+  return stored(phase) - stored_below(phase, issued_count);
 }
 
-std::uint64_t Ledger::missing_count(std::uint32_t phase, std::uint64_t issued_count) const {
+std::uint64_t Ledger::stored_below(std::uint32_t phase, std::uint64_t end) const {
   std::uint64_t here = 0;
   if (phase < phases_.size()) {
     const auto& pages = phases_[phase].pages;
-    for (std::size_t page = 0; page < pages.size() && page * kPage < issued_count; ++page) {
+    for (std::size_t page = 0; page < pages.size() && page * kPage < end; ++page) {
       const auto until = static_cast<std::ptrdiff_t>(
-          std::min<std::uint64_t>(pages[page].size(), issued_count - page * kPage));
+          std::min<std::uint64_t>(pages[page].size(), end - page * kPage));
       here += static_cast<std::uint64_t>(
           until - std::count(pages[page].begin(), pages[page].begin() + until, 0U));
     }
   }
-  return issued_count - here;
+  return here;
+}
+
+void Ledger::withhold(std::uint32_t phase, std::vector<base::Seq> seqs) {
+  if (!seqs.empty()) {
+    phases_.resize(std::max<std::size_t>(phases_.size(), phase + 1));
+    std::erase_if(seqs, [&](base::Seq seq) { return position(phase, seq) != 0; });
+    phases_[phase].withheld = std::move(seqs);
+  }
+}
+
+bool Ledger::is_withheld(std::uint32_t phase, base::Seq seq) const {
+  return phase < phases_.size() &&
+         std::binary_search(phases_[phase].withheld.begin(), phases_[phase].withheld.end(), seq);
+}
+
+std::uint64_t Ledger::withheld_count(std::uint32_t phase) const {
+  return phase < phases_.size() ? phases_[phase].withheld.size() : 0;
+}
+
+std::uint64_t Ledger::missing_count(std::uint32_t phase, std::uint64_t issued_count) const {
+  return issued_count - stored_below(phase, issued_count) - withheld_count(phase);
 }
 
 std::vector<base::Seq> Ledger::missing(std::uint32_t phase, std::uint64_t issued_count,
                                        std::size_t most) const {
   std::vector<base::Seq> names;
   for (base::Seq seq = 0; seq < issued_count && names.size() < most; ++seq) {
-    if (position(phase, seq) == 0) {
+    if (position(phase, seq) == 0 && !is_withheld(phase, seq)) {
       names.push_back(seq);
     }
   }

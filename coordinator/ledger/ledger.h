@@ -118,6 +118,12 @@ class Ledger {
   const stats::LiveHistogram* gaps(std::uint32_t phase) const;
 
   std::uint64_t stored(std::uint32_t phase) const;
+  // Of the seqs below an issued count, those that were never issued after all, and that nobody
+  // misses: turns of conversations that a stop cut short. Ascending.
+  void withhold(std::uint32_t phase, std::vector<base::Seq> seqs);
+  bool is_withheld(std::uint32_t phase, base::Seq seq) const;
+  std::uint64_t withheld_count(std::uint32_t phase) const;
+
   // How many of the issued seqs 0 … issued_count − 1 have no record, and the first `most` of them.
   std::uint64_t missing_count(std::uint32_t phase, std::uint64_t issued_count) const;
   std::vector<base::Seq> missing(std::uint32_t phase, std::uint64_t issued_count,
@@ -145,6 +151,7 @@ class Ledger {
     std::vector<std::vector<std::uint32_t>> pages;
     std::uint64_t stored = 0;
     std::uint64_t doubled = 0;
+    std::vector<base::Seq> withheld;
     std::unique_ptr<stats::LiveHistogram> gaps;
   };
   struct BatchLog {
@@ -157,6 +164,7 @@ class Ledger {
   bool seen(std::uint32_t agent, std::uint64_t number) const;
   void note_batch(std::uint32_t agent, std::uint64_t number);
   void add_gaps(const wire::RecordBatch& batch);
+  std::uint64_t stored_below(std::uint32_t phase, std::uint64_t end) const;
   std::uint32_t& slot(std::uint32_t phase, base::Seq seq);
   std::uint32_t position(std::uint32_t phase, base::Seq seq) const;
   void note_doubled(const wire::Record& record, std::uint32_t agent, std::uint32_t there);

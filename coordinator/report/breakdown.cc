@@ -118,6 +118,13 @@ class DuePromise {
   std::map<std::uint32_t, base::Instant> starts_;
 };
 
+constexpr std::size_t kNoPart = SIZE_MAX;
+
+// Of a turn that was never sent: none.
+std::size_t frontend_of(const ledger::Fact& fact) {
+  return fact.failure == wire::Failure::kTurnSkipped ? kNoPart : std::size_t{fact.frontend};
+}
+
 struct Whole {
   const RunFacts& facts;
   const ledger::Ledger& ledger;
@@ -137,6 +144,9 @@ std::vector<Part> cut(const Whole& run, const DuePromise& promise, std::size_t l
       continue;
     }
     const std::size_t index = part_of(fact);
+    if (index == kNoPart) {
+      continue;
+    }
     if (index >= parts.size()) {
       parts.resize(index + 1);  // an index nobody configured still gets a line
     }
@@ -289,8 +299,7 @@ base::Result<Breakdown> break_down(const RunFacts& facts, const ledger::Ledger& 
   const DuePromise promise(facts, ledger);
   const Whole run{facts, ledger, counts};
   out.all = cut(run, promise, 1, [](const ledger::Fact&) { return std::size_t{0}; }).front();
-  out.frontends = cut(run, promise, facts.config.endpoints.size(),
-                      [](const ledger::Fact& fact) { return std::size_t{fact.frontend}; });
+  out.frontends = cut(run, promise, facts.config.endpoints.size(), frontend_of);
   out.agents = cut(run, promise, facts.agents.size(),
                    [](const ledger::Fact& fact) { return std::size_t{fact.agent}; });
   out.failures = failures.finish();
@@ -329,6 +338,10 @@ std::string failure_text(wire::Failure failure, std::uint16_t http_status) {
       return "cancelled by the run's end";
     case wire::Failure::kInternal:
       return "internal error of the agent";
+    case wire::Failure::kTurnTimeout:
+      return "turn timeout";
+    case wire::Failure::kTurnSkipped:
+      return "not sent: a turn before it failed";
   }
   return "unknown cause";
 }
@@ -354,7 +367,7 @@ verdict::RunCount count_run(const RunFacts& facts, const ledger::Ledger& ledger,
     count.failed = failed[i];
     count.doubled = ledger.doubled_count(i);
     if (facts.rebuilt.empty()) {
-      count.issued = phase.issued;
+      count.issued = phase.issued - ledger.withheld_count(i);
       count.missing = ledger.missing_count(i, phase.issued);
       count.missing_examples = ledger.missing(i, phase.issued, kMissingExamples);
       count.never_issued = ledger.never_issued(i, phase.issued);

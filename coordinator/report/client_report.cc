@@ -162,9 +162,11 @@ verdict::ClientFacts client_facts(const RunFacts& facts, const Breakdown& breakd
   for (const AgentFacts& agent : facts.agents) {
     slots += agent.slots;
   }
-  // A loop with fewer queries than slots is never full, and nobody's fault.
+  // A loop with fewer queries than slots is never full, and nobody's fault; nor is one whose slots
+  // are taken by conversations, which wait for their tools and are not equally long.
   const bool full = facts.phases[*phase].pacing == base::Pacing::kClosedLoop &&
-                    facts.phases[*phase].issued > slots && breakdown.mean_in_flight;
+                    !facts.phases[*phase].plays && facts.phases[*phase].issued > slots &&
+                    breakdown.mean_in_flight;
   for (std::size_t i = 0; i < facts.agents.size(); ++i) {
     const AgentFacts& agent = facts.agents[i];
     verdict::ClientAgent it;

@@ -4,6 +4,7 @@
 
 #include "common/text/json_read.h"
 #include "common/text/json_write.h"
+#include "common/wire/failure_type.h"
 
 namespace tutti::report {
 namespace {
@@ -99,10 +100,23 @@ void EventLines::begin(std::string_view type, base::Instant at, std::string_view
   text::append_json_int(out_, at.ns);
   out_ += R"(,"sample_uuid":")";
   out_ += query;
-  out_ += R"(","conversation_id":"","turn":null,"data":)";
+  out_ += turn_.empty() ? std::string_view(R"(","conversation_id":"","turn":null)")
+                        : std::string_view(turn_);
+  out_ += R"(,"data":)";
+}
+
+void EventLines::set_turn(const TurnName& turn) {
+  turn_.clear();
+  if (!turn.conversation.empty()) {
+    turn_ += R"(","conversation_id":)";
+    append_json_string(turn_, turn.conversation);
+    turn_ += R"(,"turn":)";
+    text::append_json_uint(turn_, turn.turn);
+  }
 }
 
 void EventLines::session(std::string_view type, base::Instant at) {
+  turn_.clear();
   begin(type, at, "");
   out_ += "null";
   end();
@@ -140,7 +154,7 @@ void EventLines::error(std::string_view query, base::Instant at, const ledger::F
                        const ledger::Texts& texts) {
   begin("error.generic", at, query);
   out_ += R"(["ErrorData",)";
-  append_json_string(out_, error_type(fact.failure, texts.error_message));
+  append_json_string(out_, wire::failure_type(fact.failure, texts.error_message));
   out_ += ',';
   append_json_string(out_, error_text(fact, texts));
   out_ += ']';
@@ -167,37 +181,6 @@ void EventLines::complete(std::string_view query, base::Instant at, const ledger
   out_ += R"(,"worker_id":)";
   text::append_json_uint(out_, worker);
   end();
-}
-
-std::string_view error_type(wire::Failure failure, std::string_view message) {
-  switch (failure) {
-    case wire::Failure::kNone:
-    case wire::Failure::kHttpStatus:
-      return "error";
-    case wire::Failure::kConnect:
-      return message.find("refused") != std::string_view::npos ? "ConnectionRefusedError"
-                                                               : "OSError";
-    case wire::Failure::kConnectTimeout:
-    case wire::Failure::kRequestTimeout:
-      return "TimeoutError";
-    case wire::Failure::kTls:
-      return "SSLError";
-    case wire::Failure::kReset:
-      return "ConnectionResetError";
-    case wire::Failure::kTruncated:
-      return "IncompleteReadError";
-    case wire::Failure::kEmptyStream:
-      return "EmptyStreamError";
-    case wire::Failure::kStreamError:
-      return "StreamError";
-    case wire::Failure::kBadReply:
-      return "DecodeError";
-    case wire::Failure::kCancelled:
-      return "CancelledError";
-    case wire::Failure::kInternal:
-      return "RuntimeError";
-  }
-  return "error";
 }
 
 std::string error_text(const ledger::Fact& fact, const ledger::Texts& texts) {

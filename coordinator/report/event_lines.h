@@ -20,6 +20,8 @@ class EventLines {
   explicit EventLines(std::string& out) : out_(out) {}
 
   void session(std::string_view type, base::Instant at);
+  // Of the queries that the following lines are about, until it is called again.
+  void set_turn(const TurnName& turn);
   void issued(std::string_view query, base::Instant at, const Prompt& prompt);
   void chunk(std::string_view query, base::Instant at, bool first);
   void error(std::string_view query, base::Instant at, const ledger::Fact& fact,
@@ -33,10 +35,9 @@ class EventLines {
   void end() { out_ += "}\n"; }
 
   std::string& out_;
+  std::string turn_;  // the members that name it, rendered; empty: none
 };
 
-// error_type as the reference would name the closest exception; "error" for an HTTP status.
-std::string_view error_type(wire::Failure failure, std::string_view message);
 // The files' error text: "HTTP 503: …" for a status, else the message.
 std::string error_text(const ledger::Fact& fact, const ledger::Texts& texts);
 

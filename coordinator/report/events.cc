@@ -1,6 +1,9 @@
 #include "coordinator/report/events.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -24,7 +27,8 @@ std::vector<Mark> marks_of(const RunFacts& facts) {
   for (const PhaseFacts& phase : facts.phases) {
     if (phase.kind == base::PhaseKind::kPerformance && phase.start_at.is_set()) {
       marks.push_back({phase.start_at, "session.start_performance_tracking"});
-      marks.push_back({phase.stop_at.is_set() ? phase.stop_at : facts.ended_at,
+      const base::Instant end = phase.stop_at.is_set() ? phase.stop_at : facts.ended_at;
+      marks.push_back({phase.tracked_until.is_set() ? std::min(phase.tracked_until, end) : end,
                        "session.stop_performance_tracking"});
     }
   }
@@ -71,7 +75,8 @@ class EventWriter {
       if (mark < marks.size() && mark_at <= issue_at && mark_at <= next_at) {
         lines_.session(marks[mark].type, mark_at);
         ++mark;
-      } else if (issue < order_.size() && issue_at <= next_at) {
+      } else if (issue < order_.size() &&
+                 issue_at < next_at) {  // a turn ends before the next begins
         if (auto done = write_issued(static_cast<std::uint32_t>(issue)); !done) {
           return done;
         }
@@ -127,7 +132,12 @@ class EventWriter {
 
   base::Status write_issued(std::uint32_t order) {
     const ledger::Fact& fact = fact_of(order);
-    prompts_.prompt(fact.phase, fact.seq, fact.sample, prompt_);
+    if (fact.failure == wire::Failure::kTurnSkipped) {
+      prompt_ = {};
+    } else {
+      prompts_.prompt(fact.phase, fact.seq, fact.sample, prompt_);
+    }
+    name_turn(fact);
     lines_.issued(query_of(fact), issued_at(ledger_, fact), prompt_);
     const base::Instant key = issue_key(fact);
     if (!has_first_chunk(fact)) {
@@ -165,6 +175,7 @@ class EventWriter {
     if (next.stage > 0) {
       at = chunks->second[next.stage - 1];
     }
+    name_turn(fact);
     lines_.chunk(query_of(fact), ledger_.to_coordinator(fact, at), next.stage == 0);
     if (chunks != chunks_.end() && next.stage < chunks->second.size()) {
       const base::Instant later = ledger_.to_coordinator(fact, chunks->second[next.stage]);
@@ -189,6 +200,8 @@ class EventWriter {
     }
     const std::string query = query_of(fact);
     const base::Instant at = ledger_.to_coordinator(fact, fact.done_at);
+    name_turn(fact);
+    name_cause(fact);
     if (!fact.ok()) {
       lines_.error(query, at, fact, texts_);
     }
@@ -197,6 +210,27 @@ class EventWriter {
       lines_.complete(query, at, fact, texts_, first + fact.worker);
     }
     return {};
+  }
+
+  void name_turn(const ledger::Fact& fact) {
+    prompts_.turn(fact.phase, fact.seq, turn_);
+    lines_.set_turn(turn_);
+  }
+
+  // An agent knows the query whose turn timed out by its number, the files by its id.
+  void name_cause(const ledger::Fact& fact) {
+    constexpr std::string_view kBefore = "(query=";
+    std::string& text = texts_.error_message;
+    const std::size_t at = text.find(kBefore);
+    base::Seq seq = 0;
+    if (fact.failure == wire::Failure::kTurnSkipped && at != std::string::npos) {
+      const char* const digits = text.data() + at + kBefore.size();
+      const auto read = std::from_chars(digits, text.data() + text.size(), seq);
+      if (read.ec == std::errc()) {
+        text = text.substr(0, at) +
+               fmt::format("(query={})", base::query_id(facts_.run, fact.phase, seq));
+      }
+    }
   }
 
   void flush_when(std::size_t at_least) {
@@ -218,6 +252,7 @@ class EventWriter {
   std::unordered_map<std::uint32_t, std::vector<base::Instant>> chunks_;  // of queries in flight
   ledger::Texts texts_;
   Prompt prompt_;
+  TurnName turn_;
 };
 
 }  // namespace

@@ -9,8 +9,8 @@ Row row_of(const RunFacts& facts, const ledger::Ledger& ledger, const ledger::Fa
   const bool known = fact.phase < facts.phases.size();
   const base::PhaseKind kind = known ? facts.phases[fact.phase].kind : base::PhaseKind::kAccuracy;
   Row row;
-  row.tracked = kind == base::PhaseKind::kPerformance;
   row.issued_at = issued_at(ledger, fact);
+  row.tracked = known && facts.phases[fact.phase].tracks(row.issued_at);
   if (has_first_chunk(fact)) {
     row.first_token_at = ledger.to_coordinator(fact, fact.first_token_at);
   }

@@ -64,6 +64,14 @@ struct PhaseFacts {
   std::uint64_t issued = 0;
   base::Pacing pacing = base::Pacing::kTimed;
   base::SampleIndex first_row = 0;  // a record's sample minus this is the row of its data set
+  bool plays = false;               // its queries are turns of conversations
+  // What is issued from here on is not measured, as the load only falls; not set: all is.
+  base::Instant tracked_until{};
+
+  bool tracks(base::Instant issued_at) const {
+    return kind == base::PhaseKind::kPerformance &&
+           (!tracked_until.is_set() || issued_at < tracked_until);
+  }
 };
 
 // The worst of each gauge over all intervals; records_lost also between them.
@@ -162,6 +170,12 @@ struct Prompt {
   std::string tools;  // kMessages: a JSON array, or empty
 };
 
+// Where in which conversation a query stands.
+struct TurnName {
+  std::string conversation;  // "" : in none
+  std::uint32_t turn = 0;    // from 1, recorded answers counted in
+};
+
 class PromptSource {
  public:
   PromptSource() = default;
@@ -172,6 +186,10 @@ class PromptSource {
   // schedule, so the seq gives the salt). `out` is overwritten; its buffers are reused.
   virtual void prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex sample,
                       Prompt& out) const = 0;
+  virtual void turn([[maybe_unused]] std::uint32_t phase, [[maybe_unused]] base::Seq seq,
+                    TurnName& out) const {
+    out = {};
+  }
   // Which sample an issued query was for whose record never came; nothing: not known. Only such
   // queries are asked for; they stand in the sample map, so that scoring sees what is missing.
   virtual std::optional<base::SampleIndex> sample_of([[maybe_unused]] std::uint32_t phase,

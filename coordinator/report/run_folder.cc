@@ -56,6 +56,9 @@ std::string sample_idx_map_json(const RunFacts& facts, const ledger::Ledger& led
       // In seq order, so that the same run gives the same bytes however its records arrived.
       for (base::Seq seq = 0; seq < facts.phases[phase].issued; ++seq) {
         const ledger::Fact* fact = ledger.find(phase, seq);
+        if (fact == nullptr && ledger.is_withheld(static_cast<std::uint32_t>(phase), seq)) {
+          continue;
+        }
         const auto sample = fact != nullptr ? std::optional<base::SampleIndex>(fact->sample)
                                             : prompts.sample_of(phase, seq);
         if (sample) {

@@ -97,6 +97,7 @@ RunFacts facts_of(const Json& in) {
     facts.kind = enum_of(phase.at("kind"), base::PhaseKind::kAccuracy);
     facts.pacing = enum_of(phase.at("pacing"), base::Pacing::kClosedLoop);
     facts.first_row = phase.value("first_row", base::SampleIndex{0});
+    facts.plays = phase.value("plays", false);
     out.phases.push_back(std::move(facts));
   }
   const auto agents = in.at("agents").get<std::uint64_t>();
@@ -115,7 +116,8 @@ std::string run_note(const RunFacts& facts) {
     phases.push_back({{"name", phase.name},
                       {"kind", static_cast<int>(phase.kind)},
                       {"pacing", static_cast<int>(phase.pacing)},
-                      {"first_row", phase.first_row}});
+                      {"first_row", phase.first_row},
+                      {"plays", phase.plays}});
   }
   const Json out{{"layout", kLayout},
                  {"run", {facts.run.high, facts.run.low}},

@@ -115,7 +115,7 @@ class RandomMessages {
   void fill(base::Way& out) { pick(out, base::Way::kMulti); }
   void fill(base::ApiType& out) { pick(out, base::ApiType::kVideogen); }
   void fill(Outcome& out) { pick(out, Outcome::kCancelled); }
-  void fill(Failure& out) { pick(out, Failure::kInternal); }
+  void fill(Failure& out) { pick(out, Failure::kTurnSkipped); }
   void fill(FinishReason& out) { pick(out, FinishReason::kOther); }
   template <class T>
   void fill(std::vector<T>& out) {
@@ -147,7 +147,7 @@ class RandomMessages {
   TUTTI_FILL(ClockPing, a, b)
   TUTTI_FILL(ClockPong, a, b, c, d)
   TUTTI_FILL(Header, a, b)
-  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q)
+  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s)
   TUTTI_FILL(Prepare, a, b, c, d, e, f)
   TUTTI_FILL(BodiesWanted, a)
   TUTTI_FILL(BodyChunk, a, b, c)
@@ -155,7 +155,17 @@ class RandomMessages {
   TUTTI_FILL(Prepared, a, b, c)
   TUTTI_FILL(ArmPhase, a, b, c, d, e, f, g)
   TUTTI_FILL(Armed, a)
-  TUTTI_FILL(Lease, a, b)
+  void fill(Lease& out) {
+    all(out.phase, out.commands);
+    std::size_t left = draw_.below(2) == 0 ? 0 : out.commands.size();  // of conversations, or none
+    while (left > 0) {
+      Trajectory& one = out.trajectories.emplace_back();
+      one.turns = static_cast<std::uint32_t>(1 + draw_.below(left));
+      fill(one.conversation);
+      one.conversation += "c";  // never empty
+      left -= one.turns;
+    }
+  }
   TUTTI_FILL(Recall, a, b)
   TUTTI_FILL(Recalled, a, b, c)
   TUTTI_FILL(Drain, a)

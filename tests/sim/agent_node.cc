@@ -183,7 +183,7 @@ void AgentNode::perform(session::Command& command) {
   } else if (auto* arm = std::get_if<session::EngineArm>(&command)) {
     engine_->arm(arm->phase);
   } else if (auto* issue = std::get_if<session::EngineIssue>(&command)) {
-    engine_->issue(issue->phase, issue->commands);
+    engine_->issue(issue->phase, issue->commands, issue->trajectories);
   } else if (auto* recall = std::get_if<session::EngineRecall>(&command)) {
     engine_->recall(recall->phase, recall->number);
   } else if (std::holds_alternative<session::EngineAbort>(command)) {

@@ -15,23 +15,36 @@ SimEngine::SimEngine(World& world, Witness& witness, const SimClock& clock, std:
       answers_(std::move(answers)) {}
 
 void SimEngine::arm(const wire::ArmPhase& phase) {
-  if (!queue_.empty() || !flights_.empty()) {
+  const std::size_t left = queue_.size() + flights_.size() + book_.size();
+  if (left > 0) {
     witness_.complain("node {} is armed for phase {} with {} queries of phase {} left", node_,
-                      phase.phase, queue_.size() + flights_.size(), armed_.phase);
+                      phase.phase, left, armed_.phase);
   }
   armed_ = phase;
   armed_once_ = true;
   progress_.phase = phase.phase;
+  progress_.started = 0;
   witness_.armed(node_, phase.phase, phase.slots);
   turn();
 }
 
-void SimEngine::issue(std::uint32_t phase, const std::vector<base::IssueCommand>& commands) {
+void SimEngine::issue(std::uint32_t phase, const std::vector<base::IssueCommand>& commands,
+                      const std::vector<wire::Trajectory>& trajectories) {
   if (!armed_once_ || phase != armed_.phase) {
     witness_.complain("node {} got commands of phase {}, which is not armed", node_, phase);
     return;
   }
+  auto next = commands.begin();
+  for (const wire::Trajectory& leased : trajectories) {
+    auto made = std::make_unique<drive::Trajectory>();
+    made->turns.assign(next, next + leased.turns);
+    next += leased.turns;
+    book_.add(std::move(made));
+  }
   for (const base::IssueCommand& command : commands) {
+    if (!trajectories.empty()) {
+      break;
+    }
     if (!queue_.emplace(command.seq, command).second) {
       witness_.complain("node {} got seq {} while it has it queued", node_, command.seq);
     }
@@ -56,26 +69,53 @@ void SimEngine::turn() {
   if (crashed_ || !armed_once_ || world_.now() < frozen_until_) {
     return;
   }
-  Instant next = base::kFarFuture;
+  while (turn_of_conversations()) {
+  }
   while (!queue_.empty() && flights_.size() < armed_.slots) {
     const base::IssueCommand command = queue_.begin()->second;
     const Instant due = armed_.start_at + command.due_offset;
     if (local() < due) {
-      next = clock_.truth(due);
+      wake_at(due);
       break;
     }
     queue_.erase(queue_.begin());
-    start(command);
+    start(command, due);
   }
-  if (next != base::kFarFuture && (wake_at_ <= world_.now() || next < wake_at_)) {
+}
+
+bool SimEngine::turn_of_conversations() {
+  if (book_.next_turn_at() <= local()) {
+    const Instant due = book_.next_turn_at();
+    const drive::Trajectory& trajectory = book_.go_on();
+    start(trajectory.turns[trajectory.taken - 1], due);
+    return true;
+  }
+  Instant next = book_.next_turn_at();
+  if (book_.anyone_waits() && played_ < armed_.slots) {
+    if (local() >= armed_.start_at) {
+      ++played_;
+      start(book_.begin().turns.front(), armed_.start_at);
+      return true;
+    }
+    next = std::min(next, armed_.start_at);
+  }
+  if (next != base::kFarFuture) {
+    wake_at(next);
+  }
+  return false;
+}
+
+void SimEngine::wake_at(Instant local) {
+  const Instant next = clock_.truth(local);
+  if (wake_at_ <= world_.now() || next < wake_at_) {
     wake_at_ = next;
     world_.at(next, [this] { turn(); });
   }
 }
 
-void SimEngine::start(const base::IssueCommand& command) {
+void SimEngine::start(const base::IssueCommand& command, Instant due_at) {
   const std::uint64_t flight = next_flight_++;
-  flights_.emplace(flight, Flight{command, armed_.start_at + command.due_offset, local()});
+  flights_.emplace(flight, Flight{command, due_at, local()});
   witness_.started(node_, armed_.phase, command);
   ++progress_.started;
   if (world_.maybe(options_.hang)) {
@@ -103,21 +143,54 @@ void SimEngine::end(std::uint64_t flight, wire::Outcome outcome) {
   record.issued_at = it->second.issued_at;
   record.done_at = local();
   flights_.erase(it);
-  witness_.ended(node_, armed_.phase, record.seq);
+  const base::Seq seq = record.seq;
+  const Instant at = record.done_at;
+  witness_.ended(node_, armed_.phase, seq, outcome == wire::Outcome::kOk);
   ++progress_.done;
   progress_.failed += outcome == wire::Outcome::kOk ? 0U : 1U;
   if (outcome != wire::Outcome::kCancelled) {
     progress_.last_response_at = local();
   }
+  hand_over(std::move(record));
+  if (drive::Trajectory* trajectory = book_.find(seq); trajectory != nullptr) {
+    go_on(*trajectory, outcome == wire::Outcome::kOk, at);
+  }
+  turn();
+}
+
+// A turn has ended: the next one, or what there is to say of the rest.
+void SimEngine::go_on(drive::Trajectory& trajectory, bool ok, Instant at) {
+  if (ok && book_.await_next(trajectory, at)) {
+    return;
+  }
+  for (std::size_t i = drive::TrajectoryBook::give_up(trajectory); i < trajectory.turns.size();
+       ++i) {
+    wire::Record record;
+    record.seq = trajectory.turns[i].seq;
+    record.sample = trajectory.turns[i].sample;
+    record.phase = static_cast<std::uint16_t>(armed_.phase);
+    record.outcome = wire::Outcome::kFailed;
+    record.failure = wire::Failure::kTurnSkipped;
+    record.due_at = record.issued_at = record.done_at = at;
+    witness_.skipped(node_, armed_.phase, trajectory.turns[i]);
+    ++progress_.started;
+    ++progress_.done;
+    ++progress_.failed;
+    hand_over(std::move(record));
+  }
+  book_.close(trajectory);
+  --played_;
+}
+
+void SimEngine::hand_over(wire::Record&& record) {
   if (world_.maybe(options_.record_loss)) {
     ++progress_.health.records_lost;
     world_.note("record lost", node_, record.phase, record.seq);
-  } else {
-    std::vector<wire::Record> records;
-    records.push_back(std::move(record));
-    answers_.records(std::move(records));
+    return;
   }
-  turn();
+  std::vector<wire::Record> records;
+  records.push_back(std::move(record));
+  answers_.records(std::move(records));
 }
 
 std::vector<base::Seq> SimEngine::take_queue() {
@@ -126,6 +199,10 @@ std::vector<base::Seq> SimEngine::take_queue() {
     unstarted.push_back(seq);
   }
   queue_.clear();
+  const auto back = book_.recall();
+  unstarted.insert(unstarted.end(), back.turns.begin(), back.turns.end());
+  std::sort(unstarted.begin(), unstarted.end());
+  played_ -= static_cast<std::uint32_t>(back.over);
   return unstarted;
 }
 
@@ -152,7 +229,7 @@ void SimEngine::abort() {
 void SimEngine::crash() {
   crashed_ = true;
   while (!flights_.empty()) {
-    witness_.ended(node_, armed_.phase, flights_.begin()->second.command.seq);
+    witness_.ended(node_, armed_.phase, flights_.begin()->second.command.seq, false);
     flights_.erase(flights_.begin());
   }
 }

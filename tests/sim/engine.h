@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/drive/trajectory_book.h"
 #include "common/wire/messages.h"
 #include "tests/sim/witness.h"
 #include "tests/sim/world.h"
@@ -37,7 +38,8 @@ class SimEngine {
             EngineOptions options, Answers answers);
 
   void arm(const wire::ArmPhase& phase);
-  void issue(std::uint32_t phase, const std::vector<base::IssueCommand>& commands);
+  void issue(std::uint32_t phase, const std::vector<base::IssueCommand>& commands,
+             const std::vector<wire::Trajectory>& trajectories);
   void recall(std::uint32_t phase, std::uint32_t number);
   void abort();
   void freeze(Duration lasts);  // what ends meanwhile is seen, and what is due done, afterwards
@@ -53,7 +55,11 @@ class SimEngine {
   };
 
   void turn();
-  void start(const base::IssueCommand& command);
+  bool turn_of_conversations();  // false: nothing can be sent before a wake-up
+  void start(const base::IssueCommand& command, Instant due_at);
+  void go_on(drive::Trajectory& trajectory, bool ok, Instant at);
+  void hand_over(wire::Record&& record);
+  void wake_at(Instant local);
   void end(std::uint64_t flight, wire::Outcome outcome);
   std::vector<base::Seq> take_queue();
   // Now, or when this engine is awake again.
@@ -71,6 +77,8 @@ class SimEngine {
   bool armed_once_ = false;
   wire::ArmPhase armed_{};
   std::map<base::Seq, base::IssueCommand> queue_;  // lowest first
+  drive::TrajectoryBook book_;
+  std::uint32_t played_ = 0;  // of it, conversations that have begun
   std::map<std::uint64_t, Flight> flights_;
   std::uint64_t next_flight_ = 0;
   Instant wake_at_ = base::kFarFuture;

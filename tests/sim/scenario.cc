@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "tests/sim/simulate.h"
 
@@ -205,6 +208,47 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   if (world.maybe(0.25)) {  // as far as two clocks may run apart
     scenario.clock_drift_max = 0.999 * roster::ClockEstimate::kDriftMax / 2;
+  }
+  return scenario;
+}
+
+Scenario draw_conversations(std::uint64_t seed) {
+  Scenario scenario = draw_scenario(seed);
+  World world(seed ^ 0xC0FFEEULL);
+  for (conduct::RunPhase& phase : scenario.plan.phases) {
+    plan::PhaseSpec& spec = phase.schedule;
+    if (spec.kind == PhaseKind::kAccuracy) {
+      continue;
+    }
+    auto conversations = std::make_shared<plan::Conversations>();
+    base::SampleIndex sample = 0;
+    const std::uint64_t count = world.between(1, 30);
+    const Duration delay = Duration::from_seconds(world.maybe(0.5) ? world.uniform(0, 0.2) : 0);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      plan::Conversation talk{fmt::format("c{}", i), {}};
+      for (std::uint64_t turn = world.between(1, 9); turn > 0; --turn) {
+        talk.turns.push_back({sample++, delay, sample});
+      }
+      conversations->push_back(std::move(talk));
+    }
+    plan::TrajectorySpec wanted;
+    wanted.order_seed = world.bits();
+    wanted.salted = world.maybe(0.3);
+    wanted.delayed = true;
+    if (spec.kind == PhaseKind::kWarmup) {
+      wanted.queries_max = spec.total;
+    } else {
+      wanted.count = world.maybe(0.5) ? 0 : world.between(1, 90);
+      phase.ends_with_first_user = world.maybe(0.25);
+    }
+    spec.trajectories = plan::Trajectories::make(conversations, wanted).value();
+    spec.pacing = Pacing::kClosedLoop;
+    spec.salted = false;
+    spec.total = spec.trajectories->queries();
+    spec.dataset_rows = sample;
+    const double service_s = scenario.engine.service_mean.to_seconds() + delay.to_seconds();
+    const double least = static_cast<double>(spec.total) * service_s / 30;  // half a minute of it
+    spec.concurrency = static_cast<std::uint32_t>(std::max(least + 1, world.log_uniform(1, 60)));
   }
   return scenario;
 }

@@ -1,6 +1,8 @@
 // sim_seeds: many seeds of the simulator, as many as there is time for. One process plays one range
 // on one core; run several with ranges of their own, and go on later with the seed it names.
-//   sim_seeds FIRST COUNT [SECONDS]     SECONDS: stop after so long (default: no limit)
+//   sim_seeds [--conversations] FIRST COUNT [SECONDS]
+// --conversations: the same worlds play conversations. SECONDS: stop after so long (default: no
+// limit).
 // Exit codes: 0 every promise held, 1 usage, 4 a seed broke one: it is explained, with its replay.
 
 #include <fmt/format.h>
@@ -31,7 +33,7 @@ std::uint64_t number(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? value : 0;
 }
 
-int play(std::uint64_t first, std::uint64_t count, std::uint64_t seconds) {
+int play(bool talks, std::uint64_t first, std::uint64_t count, std::uint64_t seconds) {
   constexpr double kSayEvery = 30;
   const auto began = Clock::now();
   double said = 0;
@@ -39,11 +41,12 @@ int play(std::uint64_t first, std::uint64_t count, std::uint64_t seconds) {
   std::uint64_t happened = 0;
   for (; done < count && seconds_since(began) < static_cast<double>(seconds); ++done) {
     const std::uint64_t seed = first + done;
-    const tutti::sim::Report report = tutti::sim::simulate(tutti::sim::draw_scenario(seed));
+    const tutti::sim::Report report = tutti::sim::simulate(
+        talks ? tutti::sim::draw_conversations(seed) : tutti::sim::draw_scenario(seed));
     happened += report.happened;
     if (!report.complaints.empty()) {
-      fmt::print("{}\nseed {} breaks a promise, {} before it held; replay: sim_seeds {} 1\n",
-                 tutti::sim::explain(report), seed, done, seed);
+      fmt::print("{}\nseed {} breaks a promise, {} before it held; replay: sim_seeds {}{} 1\n",
+                 tutti::sim::explain(report), seed, done, talks ? "--conversations " : "", seed);
       return 4;
     }
     if (const double took = seconds_since(began); took - said >= kSayEvery) {
@@ -62,16 +65,19 @@ int play(std::uint64_t first, std::uint64_t count, std::uint64_t seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool talks = argc > 1 && std::string_view(argv[1]) == "--conversations";
+  argv += talks ? 1 : 0;
+  argc -= talks ? 1 : 0;
   const std::uint64_t first = argc > 2 ? number(argv[1]) : 0;
   const std::uint64_t count = argc > 2 ? number(argv[2]) : 0;
   const std::uint64_t seconds = argc > 3 ? number(argv[3]) : kNoLimit;
   if (first == 0 || count == 0 || seconds == 0 || argc > 4) {
-    fmt::print(stderr, "usage: sim_seeds FIRST COUNT [SECONDS], all above 0\n");
+    fmt::print(stderr, "usage: sim_seeds [--conversations] FIRST COUNT [SECONDS], all above 0\n");
     return 1;
   }
   // Worlds come and go by the hundred a second: memory given back would be fetched again at once.
   constexpr int kKeptBytes = 1 << 30;
   mallopt(M_TRIM_THRESHOLD, kKeptBytes);
   mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  return play(first, count, seconds);
+  return play(talks, first, count, seconds);
 }

@@ -123,6 +123,85 @@ TEST(Simulation, OneThreeAndSevenAgentsIssueTheSameQueries) {
   }
 }
 
+// ---- conversations ---------------------------------------------------------------------------
+
+TEST(Simulation, ConversationsKeepEveryPromiseAndTheirWorldsHoldWhatMatters) {
+  std::map<std::string, std::uint64_t> seen;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    const Scenario scenario = draw_conversations(seed);
+    const Report report = simulate(scenario);
+    ASSERT_TRUE(report.complaints.empty()) << explain(report);
+    if (seed % 8 == 0) {
+      EXPECT_EQ(simulate(scenario).hash, report.hash) << "seed " << seed << " is not repeatable";
+    }
+    bool withheld = false;
+    bool missing = false;
+    for (const conduct::PhaseTotals& totals : report.totals) {
+      withheld = withheld || !totals.withheld.empty();
+      missing = missing || !totals.missing.empty();
+    }
+    seen["complete"] += report.finished && report.outcome.complete ? 1U : 0U;
+    seen["complete, turns withheld"] += report.finished && report.outcome.complete && withheld;
+    seen["stopped, turns withheld"] += report.finished && !report.outcome.complete && withheld;
+    seen["queries missing"] += missing;
+  }
+  for (const auto& [what, count] : seen) {
+    std::printf("  %-26s %llu\n", what.c_str(), static_cast<unsigned long long>(count));
+    EXPECT_GT(count, 10U) << what;
+  }
+}
+
+Scenario talking(std::size_t agents, double failure) {
+  auto conversations = std::make_shared<plan::Conversations>();
+  base::SampleIndex sample = 0;
+  for (std::uint32_t i = 0; i < 25; ++i) {
+    plan::Conversation talk{"c" + std::to_string(i), {}};
+    for (std::uint32_t turn = 0; turn < 1 + i % 7; ++turn) {
+      talk.turns.push_back({sample++, Duration::millis(5), 2 * turn + 1});
+    }
+    conversations->push_back(std::move(talk));
+  }
+  Scenario scenario;
+  scenario.seed = 70 + agents;
+  scenario.agents = agents;
+  scenario.plan = plain_plan(agents, 11, 1);
+  scenario.engine.failure = failure;
+  plan::PhaseSpec& spec = scenario.plan.phases[0].schedule;
+  plan::TrajectorySpec wanted;
+  wanted.count = 60;
+  wanted.salted = true;
+  spec.trajectories = plan::Trajectories::make(conversations, wanted).value();
+  spec.total = spec.trajectories->queries();
+  spec.dataset_rows = sample;
+  return scenario;
+}
+
+TEST(Simulation, OneThreeAndSevenAgentsPlayTheSameConversations) {
+  for (const std::size_t agents : {std::size_t{1}, std::size_t{3}, std::size_t{7}}) {
+    const Report report = simulate(talking(agents, 0));
+    ASSERT_TRUE(report.complaints.empty()) << explain(report);
+    ASSERT_TRUE(report.finished && report.outcome.complete && report.outcome.valid);
+    const PhaseTruth& truth = report.phases.at(0);
+    EXPECT_EQ(report.totals.at(0).ok, truth.schedule.size());
+    EXPECT_TRUE(report.totals[0].withheld.empty());
+    EXPECT_TRUE(report.totals[0].missing.empty());
+    for (std::size_t k = 0; k < truth.begun.size(); ++k) {
+      EXPECT_EQ(truth.begun[k], 1) << k;
+    }
+    const double span = (truth.last_start - truth.first_start).to_seconds();
+    EXPECT_GT(truth.area_at_last_start / span, 11 * 0.75) << "slots wait for no round trip a turn";
+  }
+}
+
+TEST(Simulation, FailedTurnsTakeTheRestOfTheirConversationsAlong) {
+  const Report report = simulate(talking(3, 0.2));
+  ASSERT_TRUE(report.complaints.empty()) << explain(report);
+  ASSERT_TRUE(report.finished && report.outcome.complete && report.outcome.valid);
+  const conduct::PhaseTotals& totals = report.totals.at(0);
+  EXPECT_EQ(totals.ok + totals.failed, report.phases[0].schedule.size());
+  EXPECT_GT(totals.failed, 30U);
+}
+
 // ---- frozen, slowed, continued -----------------------------------------------------------------
 
 // A loop with full queues at its agents, which random scenarios seldom have at the right moment.

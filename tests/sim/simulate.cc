@@ -247,6 +247,7 @@ class Play {
                         totals.ok + totals.failed + totals.cancelled, records.size());
     }
     judge_end_of_prefix(p, truth, totals);
+    const std::set<base::Seq> withheld(totals.withheld.begin(), totals.withheld.end());
     for (base::Seq seq = 0; seq < truth.starts.size(); ++seq) {
       const bool started = truth.starts[seq] > 0;
       const bool recorded = records.count(seq) > 0;
@@ -254,6 +255,13 @@ class Play {
       if (seq >= totals.prefix && (started || recorded || named)) {
         witness_.complain("phase {}: seq {} lies beyond the prefix {} but was {}", p, seq,
                           totals.prefix, started ? "started" : "recorded or named");
+      }
+      if (withheld.count(seq) > 0) {
+        if (started || recorded || named || truth.trajectories == nullptr) {
+          witness_.complain("phase {}: seq {} is withheld but was {}", p, seq,
+                            started ? "started" : "recorded or named");
+        }
+        continue;
       }
       if (seq < totals.prefix && recorded == named) {
         witness_.complain("phase {}: seq {} of the prefix {} {}", p, seq, totals.prefix,
@@ -309,9 +317,11 @@ class Play {
     if (outcome.complete) {
       for (std::uint32_t p = 0; p < scenario_.plan.phases.size(); ++p) {
         const auto totals = coordinator_.totals().find(p);
-        const bool capped = scenario_.plan.phases[p].issue_cap.ns > 0;
+        const bool capped = scenario_.plan.phases[p].issue_cap.ns > 0 ||
+                            scenario_.plan.phases[p].ends_with_first_user;
         if (totals == coordinator_.totals().end() ||
-            (!capped && totals->second.prefix != scenario_.plan.phases[p].schedule.total)) {
+            (!capped && (totals->second.prefix != scenario_.plan.phases[p].schedule.total ||
+                         !totals->second.withheld.empty()))) {
           witness_.complain("a complete run did not issue all of phase {}", p);
         }
       }

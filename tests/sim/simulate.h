@@ -57,6 +57,8 @@ struct Scenario {
 
 // A random one.
 Scenario draw_scenario(std::uint64_t seed);
+// The same world, and its warm-up and performance play conversations.
+Scenario draw_conversations(std::uint64_t seed);
 
 struct Report {
   std::vector<std::string> complaints;

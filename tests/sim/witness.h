@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,12 +22,16 @@ namespace tutti::sim {
 struct PhaseTruth {
   bool closed_loop = false;
   std::uint32_t concurrency = 0;
-  std::vector<base::IssueCommand> schedule;           // the whole, from a Schedule of our own
-  std::vector<std::uint8_t> starts;                   // by seq
-  std::vector<Instant> started_at;                    // by seq
-  std::vector<std::size_t> started_by;                // by seq: the node
-  std::map<std::size_t, std::uint32_t> slots;         // by node, as armed
-  std::map<std::size_t, std::uint32_t> in_flight_of;  // by node
+  std::vector<base::IssueCommand> schedule;                // the whole, from a Schedule of our own
+  std::vector<std::uint8_t> starts;                        // by seq
+  std::vector<Instant> started_at;                         // by seq
+  std::vector<std::size_t> started_by;                     // by seq: the node
+  std::shared_ptr<const plan::Trajectories> trajectories;  // null: each query on its own
+  std::vector<Instant> ended_at;                           // by seq …
+  std::vector<std::uint8_t> ended_well;                    // … and whether it was a success
+  std::vector<std::uint8_t> begun;                         // by trajectory
+  std::map<std::size_t, std::uint32_t> slots;              // by node, as armed
+  std::map<std::size_t, std::uint32_t> in_flight_of;       // by node
   std::uint32_t in_flight = 0;
   std::uint64_t started = 0;
   // ∫ in-flight dt since the first query, and its value at the newest start.
@@ -49,6 +55,10 @@ class Witness {
       truth.starts.assign(spec.total, 0);
       truth.started_at.assign(spec.total, Instant{});
       truth.started_by.assign(spec.total, 0);
+      truth.trajectories = spec.trajectories;
+      truth.ended_at.assign(spec.total, Instant{});
+      truth.ended_well.assign(spec.total, 0);
+      truth.begun.assign(spec.trajectories == nullptr ? 0 : spec.trajectories->count(), 0);
       phases_.push_back(std::move(truth));
     }
   }
@@ -82,6 +92,9 @@ class Witness {
       complain("phase {} began with {} queries of the one before in flight", phase,
                of_others(phases_[phase - 1]));
     }
+    if (truth.trajectories != nullptr) {
+      check_turn(node, phase, truth, command);
+    }
     last_start_of_[node] = world_.now();
     truth.started_at[command.seq] = world_.now();
     truth.started_by[command.seq] = node;
@@ -103,9 +116,30 @@ class Witness {
     }
   }
 
-  void ended(std::size_t node, std::uint32_t phase, base::Seq seq) {
+  // A turn that will never be sent, as the one before it failed, or was not sent either.
+  void skipped(std::size_t node, std::uint32_t phase, const base::IssueCommand& turn) {
+    world_.note("skip", node, phase, turn.seq);
+    PhaseTruth& truth = phases_.at(phase);
+    const base::Seq before = turn.seq - 1;
+    if (truth.trajectories == nullptr || truth.trajectories->place_of(turn.seq).turn == 0 ||
+        !truth.ended_at[before].is_set() || truth.ended_well[before] != 0 ||
+        truth.started_by[before] != node) {
+      complain("seq {} of phase {} was skipped by node {}, and nothing before it failed", turn.seq,
+               phase, node);
+    }
+    if (++truth.starts[turn.seq] > 1) {
+      complain("seq {} of phase {} was started and skipped", turn.seq, phase);
+    }
+    truth.started_at[turn.seq] = truth.ended_at[turn.seq] = world_.now();
+    truth.started_by[turn.seq] = node;
+    ++truth.started;
+  }
+
+  void ended(std::size_t node, std::uint32_t phase, base::Seq seq, bool well) {
     world_.note("end", node, phase, seq);
     PhaseTruth& truth = phases_[phase];
+    truth.ended_at[seq] = world_.now();
+    truth.ended_well[seq] = well ? 1 : 0;
     change(truth);
     --truth.in_flight;
     --truth.in_flight_of[node];
@@ -130,6 +164,36 @@ class Witness {
   const std::vector<PhaseTruth>& phases() const { return phases_; }
 
  private:
+  // Turns go out one after the other, on one agent, each after its delay; and conversations begin
+  // in their order, but for those that wait for a slot that is on its way to them.
+  void check_turn(std::size_t node, std::uint32_t phase, PhaseTruth& truth,
+                  const base::IssueCommand& command) {
+    const auto place = truth.trajectories->place_of(command.seq);
+    if (place.turn == 0) {
+      truth.begun[place.trajectory] = 1;
+      const auto until = truth.begun.begin() + static_cast<std::ptrdiff_t>(place.trajectory);
+      const auto passed = std::count(truth.begun.begin(), until, 0);
+      if (passed > static_cast<std::ptrdiff_t>(truth.concurrency)) {
+        complain("trajectory {} of phase {} begins, and {} before it have not", place.trajectory,
+                 phase, passed);
+      }
+      return;
+    }
+    const base::Seq before = command.seq - 1;
+    if (truth.starts[before] == 0 || !truth.ended_at[before].is_set() ||
+        truth.ended_well[before] == 0 || truth.started_by[before] != node) {
+      complain(
+          "node {} started seq {} of phase {}, and the turn before it had not ended well there",
+          node, command.seq, phase);
+      return;
+    }
+    // A clock that runs fast by 0.1 % waits that much less.
+    const double least = command.due_offset.to_seconds() * 0.999;
+    if ((world_.now() - truth.ended_at[before]).to_seconds() < least) {
+      complain("node {} did not wait for the delay of seq {} of phase {}", node, command.seq,
+               phase);
+    }
+  }
   void change(PhaseTruth& truth) {
     if (truth.changed.is_set()) {
       truth.area += truth.in_flight * (world_.now() - truth.changed).to_seconds();

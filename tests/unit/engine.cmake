@@ -3,7 +3,7 @@ tutti_test(target_test
   DEPS tutti_target CURL::libcurl)
 tutti_test(drive_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/drive_dealer_test.cc ${CMAKE_CURRENT_LIST_DIR}/drive_fifo_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/drive_due_queue_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/drive_due_queue_test.cc ${CMAKE_CURRENT_LIST_DIR}/drive_trajectory_book_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/health_meter_test.cc
   DEPS tutti_drive)
 tutti_test(engine_test
@@ -14,6 +14,7 @@ tutti_test(engine_test
     ${CMAKE_CURRENT_LIST_DIR}/engine_pacing_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_recall_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_setup_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/engine_turns_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_direct_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_ways_test.cc
   DEPS tutti_drive tutti_scripted_server fmt::fmt)

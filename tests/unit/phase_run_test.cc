@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace tutti::conduct {
@@ -111,6 +112,96 @@ TEST(PhaseRun, TheOldestCommandsAreSpreadOverAllAgents) {
   EXPECT_EQ(std::count_if(stage.held[100].begin(), stage.held[100].end(),
                           [](Seq seq) { return seq < 6; }),
             4);
+}
+
+// Conversations of 3, 3, 3 … turns, in the order of their seed.
+plan::PhaseSpec talks(std::uint64_t count) {
+  auto conversations = std::make_shared<plan::Conversations>();
+  for (base::SampleIndex i = 0; i < 5; ++i) {
+    conversations->push_back({"c" + std::to_string(i), {{3 * i}, {3 * i + 1}, {3 * i + 2}}});
+  }
+  plan::TrajectorySpec wanted;
+  wanted.count = count;
+  plan::PhaseSpec spec = spec_of(base::Pacing::kClosedLoop, 3 * count);
+  spec.trajectories = plan::Trajectories::make(conversations, wanted).value();
+  return spec;
+}
+
+TEST(PhaseRun, ATrajectoryIsLeasedWholeToOneFreeSlotAndNoneAhead) {
+  Stage stage(talks(10), {2, 1}, 5);
+  stage.advance();
+  EXPECT_EQ(stage.held[100], (std::set<Seq>{0, 1, 2, 6, 7, 8}));
+  EXPECT_EQ(stage.held[101], (std::set<Seq>{3, 4, 5}));
+  stage.finish(101, 3);
+  stage.finish(101, 4);
+  stage.advance();
+  EXPECT_EQ(stage.held[101], (std::set<Seq>{5})) << "its slot is still taken";
+  EXPECT_FALSE(stage.run.first_user_done());
+  stage.finish(101, 5);
+  stage.advance();
+  EXPECT_EQ(stage.held[101], (std::set<Seq>{9, 10, 11}));
+}
+
+TEST(PhaseRun, AStopWithholdsTheTurnsThatAreLeft) {
+  Stage stage(talks(10), {1, 1, 1}, -1);
+  stage.advance();  // 0 … 2, 3 … 5, 6 … 8
+  stage.finish(101, 3);
+  stage.run.stop_issuing(stage.now, stage.out);
+  stage.sort_out();
+  stage.give_back(100, {1, 2});  // 0 is in flight
+  stage.give_back(101, {5});     // 4 is
+  stage.give_back(102, {6, 7, 8});
+  stage.advance();
+  EXPECT_EQ(stage.run.prefix_end(), 5U) << "the trajectory that never began, and the last turn, go";
+  EXPECT_EQ(stage.run.withheld(), 2U);
+  EXPECT_EQ(stage.run.issued(), 3U);
+  EXPECT_TRUE(stage.held[102].empty()) << "none begins after a stop";
+  stage.finish(100, 0);
+  stage.finish(101, 4);
+  stage.advance();
+  for (const AgentKey agent : {AgentKey{100}, AgentKey{101}, AgentKey{102}}) {
+    stage.drain(agent);
+  }
+  stage.advance();
+  EXPECT_TRUE(stage.run.over());
+  const PhaseTotals totals = stage.run.totals();
+  EXPECT_EQ(totals.ok, 3U);
+  EXPECT_EQ(totals.withheld, (std::vector<Seq>{1, 2}));
+  EXPECT_TRUE(totals.missing.empty());
+}
+
+TEST(PhaseRun, WhatIsLeftOfAConversationWhoseAgentLeavesIsMissingAndWholeOnesGoToOthers) {
+  Stage stage(talks(3), {2, 1}, -1);
+  stage.advance();  // 0 … 2 and 6 … 8; 3 … 5
+  stage.run.recalled(100, {3, 0, {1, 2, 6, 7, 8}});
+  stage.held[100] = {0};
+  stage.advance();
+  stage.finish(101, 3);
+  stage.finish(101, 4);
+  stage.finish(101, 5);
+  stage.advance();
+  EXPECT_EQ(stage.held[101], (std::set<Seq>{6, 7, 8}));
+  const PhaseTotals totals = stage.run.totals();
+  ASSERT_EQ(totals.missing.size(), 2U);
+  EXPECT_EQ(totals.missing[0].seq, 1U);
+  EXPECT_EQ(totals.missing[0].agent, "a0");
+}
+
+TEST(PhaseRun, TheDrainBeginsWhenTheLastTurnsAreSent) {
+  Stage stage(talks(2), {2}, -1);
+  stage.advance();
+  stage.advance(Duration::seconds(1));
+  EXPECT_TRUE(stage.drains.empty()) << "turns are to be sent still";
+  stage.finish(100, 0);
+  stage.finish(100, 1);
+  stage.finish(100, 2);
+  EXPECT_TRUE(stage.run.first_user_done());
+  stage.run.started(100, 5);
+  stage.advance(Duration::seconds(2));
+  EXPECT_TRUE(stage.drains.empty());
+  stage.run.started(100, 6);
+  stage.advance(Duration::seconds(3));
+  EXPECT_EQ(stage.drains.size(), 1U);
 }
 
 TEST(PhaseRun, AStopFillsTheHolesAndDropsTheRest) {

@@ -5,4 +5,5 @@ tutti_test(plan_test
     ${CMAKE_CURRENT_LIST_DIR}/plan_salts_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/plan_schedule_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/plan_stop_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/plan_trajectories_test.cc
   DEPS tutti_plan)

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/wire/failure_type.h"
 #include "coordinator/report/event_fold.h"
 #include "coordinator/report/event_lines.h"
 #include "coordinator/report/events.h"
@@ -169,9 +170,10 @@ TEST(EventLines, FailuresHaveAnErrorLineAndNullData) {
   EXPECT_EQ(completed(fact, texts), kCompleteHead + "null,\"worker_id\":3}\n");
   texts.error_message = "HTTP 503: overloaded";  // not said twice
   EXPECT_EQ(error_text(fact, texts), "HTTP 503: overloaded");
-  EXPECT_EQ(error_type(wire::Failure::kConnect, "Connection refused"), "ConnectionRefusedError");
-  EXPECT_EQ(error_type(wire::Failure::kConnect, "no route"), "OSError");
-  EXPECT_EQ(error_type(wire::Failure::kReset, ""), "ConnectionResetError");
+  EXPECT_EQ(wire::failure_type(wire::Failure::kConnect, "Connection refused"),
+            "ConnectionRefusedError");
+  EXPECT_EQ(wire::failure_type(wire::Failure::kConnect, "no route"), "OSError");
+  EXPECT_EQ(wire::failure_type(wire::Failure::kReset, ""), "ConnectionResetError");
 }
 
 struct Line {

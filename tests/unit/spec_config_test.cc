@@ -13,6 +13,7 @@
 namespace tutti::spec {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -298,16 +299,49 @@ TEST(SpecConfig, VecC2OverridesMergeDeeply) {
   EXPECT_EQ(config.model_params.max_new_tokens, 1024);
 }
 
-TEST(SpecConfig, Cv30And31AgenticInferenceIsRefusedByName) {
-  EXPECT_THAT(
-      refused({.datasets = "datasets: [{path: d, agentic_inference: {}}]"}),
-      HasSubstr("datasets.0.agentic_inference: cannot be used: multi-turn conversations are "
-                "not supported yet"));
-  EXPECT_THAT(refused({.settings = "settings: {load_pattern: {type: agentic_inference, "
-                                   "target_concurrency: 4}}"}),
-              HasSubstr("\"agentic_inference\" is not supported yet"));
+TEST(SpecConfig, Cv30And31AConversationSetAndItsPatternWantEachOther) {
+  const char* const kSet = "datasets: [{path: d, agentic_inference: {}}]";
+  const char* const kPlays =
+      "settings: {load_pattern: {type: agentic_inference, "
+      "target_concurrency: 4}}";
+  EXPECT_THAT(refused({.datasets = kSet}), HasSubstr("datasets.0.agentic_inference: requires "
+                                                     "load_pattern.type=agentic_inference"));
+  EXPECT_THAT(refused({.settings = kPlays}), HasSubstr("requires the performance dataset to have "
+                                                       "agentic_inference config"));
+  const Config config = accepted({.settings = kPlays, .datasets = kSet});
+  const AgenticInference& block = config.datasets[0].agentic_inference;
+  EXPECT_TRUE(block.present);
+  EXPECT_EQ(block.turn_timeout_s, 86400);
+  EXPECT_EQ(block.routing_headers, std::vector<std::string>{"X-Session-ID"});
   // Null is the absence of the block.
   accepted({.datasets = "datasets: [{path: d, agentic_inference: null}]"});
+}
+
+TEST(SpecConfig, WhatDoesNotGoWithConversationsIsRefusedByName) {
+  const std::string set = "datasets: [{path: d, agentic_inference: {}}]";
+  const auto settings = [](const char* more) {
+    return fmt::format(
+        "settings: {{load_pattern: {{type: agentic_inference, target_concurrency: 4}}{}}}", more);
+  };
+  EXPECT_THAT(
+      refused({.settings = settings(", runtime: {n_samples_to_issue: 5}"), .datasets = set}),
+      HasSubstr("use the data set's num_trajectories_to_issue"));
+  EXPECT_THAT(refused({.settings = settings(""),
+                       .datasets = set,
+                       .more = "distributed: {prefetch: 3}\naudit: {test: output_caching_test}"}),
+              AllOf(HasSubstr("distributed.prefetch: agentic_inference hands out one conversation"),
+                    HasSubstr("audit.test: asks one row for ever")));
+  EXPECT_THAT(refused({.settings = settings(""),
+                       .datasets = "datasets: [{path: d, agentic_inference: {routing_headers: "
+                                   "['no good', Host]}}]"}),
+              AllOf(HasSubstr("routing_headers.0: 'no good' is not the name of a header"),
+                    HasSubstr("routing_headers.1: 'Host' cannot be Host")));
+  EXPECT_THAT(refused({.datasets = "datasets: [{path: d, type: accuracy, agentic_inference: {}}]"}),
+              HasSubstr("only supported on performance datasets"));
+  EXPECT_THAT(refused({.endpoints = "endpoint_config: {endpoints: ['http://h'], api_type: sglang}",
+                       .settings = settings(""),
+                       .datasets = set}),
+              HasSubstr("requires endpoint_config.api_type=openai"));
 }
 
 TEST(SpecConfig, Cv33ToCv38Rest) {

@@ -30,7 +30,7 @@ std::string batch_with(std::size_t element, F write, std::int64_t rows = 3) {
   msgpack::sbuffer out;
   msgpack::packer<msgpack::sbuffer> packer(out);
   packer.pack_array(kElements);
-  const std::array<std::int64_t, 4> head = {2, 1, 7, rows};
+  const std::array<std::int64_t, 4> head = {3, 1, 7, rows};
   for (std::size_t i = 0; i < kElements; ++i) {
     if (i == element) {
       write(packer);
@@ -62,13 +62,13 @@ TEST(WireCodec, AConstantColumnIsOneValueForAllRows) {
 TEST(WireCodec, HostileBatchesAreRefusedByColumn) {
   EXPECT_THAT(refusal(Plane::kData, number(0, 1)), HasSubstr("version 1"));
   EXPECT_THAT(refusal(Plane::kData, number(1, 3)), HasSubstr("unknown kind 3"));
-  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("41 fields, not 8"));
+  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("41 fields, not 9"));
   EXPECT_THAT(refusal(Plane::kData, number(3, -1)), HasSubstr("-1 rows"));
   EXPECT_THAT(refusal(Plane::kData, number(3, 1'000'000'000'000)), HasSubstr("more than 65536"));
   EXPECT_THAT(refusal(Plane::kData, number(6, 65'536)), HasSubstr("phase: row 0: 65536"));
   EXPECT_THAT(refusal(Plane::kData, number(6, -1)), HasSubstr("phase: row 0: -1"));
   EXPECT_THAT(refusal(Plane::kData, number(9, 3)), HasSubstr("outcome: row 0: 3"));
-  EXPECT_THAT(refusal(Plane::kData, number(10, 13)), HasSubstr("failure: row 0: 13"));
+  EXPECT_THAT(refusal(Plane::kData, number(10, 15)), HasSubstr("failure: row 0: 15"));
   EXPECT_THAT(refusal(Plane::kData, number(11, 7)), HasSubstr("finish_reason: row 0: 7"));
   EXPECT_THAT(refusal(Plane::kData, number(13, 64)), HasSubstr("flags: row 0: 64"));
   EXPECT_THAT(refusal(Plane::kData, number(kChunkCounts, INT64_MAX)), HasSubstr("chunk_counts"));
@@ -119,6 +119,38 @@ TEST(WireCodec, HostileGapsAreRefused) {
   EXPECT_THAT(refusal(Plane::kData, number(kGaps, 3)), HasSubstr("gaps: not an array"));
   const auto none = [](auto& packer) { packer.pack_array(2).pack(1).pack_nil(); };
   EXPECT_THAT(refusal(Plane::kData, batch_with(kGaps, none)), HasSubstr("gaps: no phase"));
+}
+
+// A lease of two commands with `write` in place of the column of conversations.
+template <class Write>
+std::string lease_with(Write write) {
+  msgpack::sbuffer out;
+  msgpack::packer<msgpack::sbuffer> packer(out);
+  packer.pack_array(9);
+  for (const int element : {3, 2, 0, 2, 1, 1, 0}) {
+    packer.pack(element);
+  }
+  packer.pack_nil();
+  write(packer);
+  return {out.data(), out.size()};
+}
+
+TEST(WireCodec, ALeaseSaysWhereEachConversationBegins) {
+  const auto leased = decode(Plane::kData, lease_with([](auto& p) {
+                               p.pack_array(2).pack_bin(1).pack_bin_body("a", 1);
+                               p.pack_nil();
+                             }));
+  ASSERT_TRUE(leased.has_value()) << leased.error().message;
+  EXPECT_EQ(std::get<Lease>(*leased).trajectories, (std::vector<Trajectory>{{2, "a"}}));
+  EXPECT_THAT(refusal(Plane::kData, lease_with([](auto& p) {
+                        p.pack_array(2).pack_nil().pack_bin(1).pack_bin_body("a", 1);
+                      })),
+              HasSubstr("conversation: the first command is of no conversation"));
+  EXPECT_THAT(
+      refusal(Plane::kData, lease_with([](auto& p) { p.pack_bin(1).pack_bin_body("a", 1); })),
+      HasSubstr("conversation: one text for all rows"));
+  EXPECT_THAT(refusal(Plane::kData, lease_with([](auto& p) { p.pack_array(2).pack(1).pack(2); })),
+              HasSubstr("conversation: an integer"));
 }
 
 TEST(WireCodec, HostileControlMessagesAreRefusedByField) {
