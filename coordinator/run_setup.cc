@@ -11,8 +11,8 @@
 #include "common/plan/schedule.h"
 #include "common/spec/redact.h"
 #include "common/sys/process.h"
+#include "coordinator/report/conversations_played.h"
 #include "coordinator/report/run_note.h"
-#include "coordinator/report/tracking_end.h"
 
 namespace tutti {
 namespace {
@@ -242,7 +242,12 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   facts.phases = outcome.phases;
   for (std::uint32_t i = 0; i < facts.phases.size(); ++i) {
     const auto& trajectories = settings.plan.phases[i].schedule.trajectories;
-    if (trajectories != nullptr && facts.phases[i].kind == base::PhaseKind::kPerformance) {
+    if (trajectories == nullptr) {
+      continue;
+    }
+    facts.phases[i].conversations =
+        report::count_conversations(outcome.ledger, i, facts.phases[i].issued, *trajectories);
+    if (facts.phases[i].kind == base::PhaseKind::kPerformance) {
       facts.phases[i].tracked_until = report::tracking_end(outcome.ledger, i, *trajectories);
     }
   }

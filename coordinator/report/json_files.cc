@@ -342,6 +342,15 @@ Json client_health_json(const Report& report) {
               {"file", "performance/client_health.csv"}};
 }
 
+Json conversations_json(const ConversationCount& count) {
+  return Json{{"planned", count.planned},
+              {"begun", count.begun},
+              {"whole", count.whole},
+              {"failed", count.failed},
+              {"turns_skipped", count.turns_skipped},
+              {"turns_withheld", count.turns_withheld}};
+}
+
 Json distributed_json(const Report& report) {
   Json agents = Json::array();
   for (std::size_t i = 0; i < report.facts.agents.size(); ++i) {
@@ -368,6 +377,11 @@ Json distributed_json(const Report& report) {
                       {"missing", rebuilt ? Json(nullptr) : Json(phase.missing)},
                       {"doubled", phase.doubled},
                       {"never_issued", rebuilt ? Json(nullptr) : Json(phase.never_issued)}});
+    const std::size_t place = phases.size() - 1;
+    if (place < report.facts.phases.size() && report.facts.phases[place].conversations) {
+      phases.back()["conversations"] =
+          conversations_json(*report.facts.phases[place].conversations);
+    }
   }
   return Json{{"agents", std::move(agents)},
               {"endpoints", std::move(endpoints)},

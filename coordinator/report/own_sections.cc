@@ -206,6 +206,40 @@ void put_client(std::string& out, const Report& report) {
   out += "\n";
 }
 
+// The reference's numbers leave out what is issued once measuring has ended: say so.
+void put_conversations(std::string& out, const Report& report) {
+  for (const PhaseFacts& phase : report.facts.phases) {
+    if (!phase.conversations || phase.kind != base::PhaseKind::kPerformance) {
+      continue;
+    }
+    const ConversationCount& count = *phase.conversations;
+    out += "------------------- Conversations -------------------\n";
+    out +=
+        fmt::format("  {} planned, {} begun: {} to their end, {} failed on a turn, {} cut short\n",
+                    count.planned, count.begun, count.whole, count.failed,
+                    count.begun - count.whole - count.failed);
+    if (count.turns_skipped > 0) {
+      out += fmt::format(
+          "  {} turns were not sent after a failed one; they count as issued, completed and "
+          "failed, as in\n    the reference client\n",
+          count.turns_skipped);
+    }
+    if (count.turns_withheld > 0) {
+      out += fmt::format("  {} turns were not sent after the stop; they count nowhere\n",
+                         count.turns_withheld);
+    }
+    if (phase.tracked_until.is_set()) {
+      out += fmt::format(
+          "  Measured: the {} turns issued in the first {:.2f} s, until a conversation ended with "
+          "none left to\n    begin. What was issued later, with fewer at a time, is in the totals "
+          "only.\n",
+          report.snapshot.counters.tracked_issued,
+          (phase.tracked_until - phase.start_at).to_seconds());
+    }
+    out += "\n";
+  }
+}
+
 void put_budget(std::string& out, const Report& report) {
   if (report.facts.budget.empty()) {
     return;
@@ -318,6 +352,7 @@ void put_own_sections(std::string& out, const Report& report) {
   put_timing(out, report.timing);
   put_frontends(out, report);
   put_agents(out, report);
+  put_conversations(out, report);
   put_clocks(out, report);
   put_failures(out, report);
   put_client(out, report);

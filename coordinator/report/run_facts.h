@@ -56,6 +56,18 @@ struct ConfigFacts {
   std::vector<std::string> endpoints;  // as configured, without secrets; index = Record::frontend
 };
 
+// What became of the conversations of a phase. Those begun are whole, failed, or cut short by a
+// stop, a lost agent or a cancelled turn.
+struct ConversationCount {
+  std::uint64_t planned = 0;
+  std::uint64_t begun = 0;
+  std::uint64_t whole = 0;          // every turn was answered well
+  std::uint64_t failed = 0;         // a turn failed, and ended it
+  std::uint64_t turns_skipped = 0;  // recorded as failed and never sent, after such a turn
+  std::uint64_t turns_withheld =
+      0;  // of the issued prefix; neither issued nor missing, after a stop
+};
+
 struct PhaseFacts {
   std::string name;  // "warmup", "performance", or an accuracy data set's name
   base::PhaseKind kind = base::PhaseKind::kPerformance;
@@ -67,6 +79,8 @@ struct PhaseFacts {
   bool plays = false;               // its queries are turns of conversations
   // What is issued from here on is not measured, as the load only falls; not set: all is.
   base::Instant tracked_until{};
+  std::optional<ConversationCount>
+      conversations{};  // of a phase that plays, when its plan is known
 
   bool tracks(base::Instant issued_at) const {
     return kind == base::PhaseKind::kPerformance &&

@@ -11,10 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/report/conversations_played.h"
 #include "coordinator/report/event_fold.h"
 #include "coordinator/report/events.h"
 #include "coordinator/report/report.h"
-#include "coordinator/report/tracking_end.h"
 #include "tests/support/report_run.h"
 
 namespace tutti::report {
@@ -22,6 +22,7 @@ namespace {
 
 using base::Instant;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using namespace report_run;  // NOLINT: the tests' vocabulary
 
 // Two conversations of three turns, played one and a half times: queries 0 … 8.
@@ -160,6 +161,43 @@ TEST(ReportTurns, EveryLineOfAQueryNamesItsConversationAndTurn) {
   EXPECT_THAT(story, ElementsAre("1sample.issued", "1sample.recv_first", "1sample.complete",
                                  "3sample.issued", "3error.generic", "3sample.complete",
                                  "5sample.issued", "5error.generic", "5sample.complete"));
+}
+
+TEST(ReportTurns, TheReportSaysWhatBecameOfTheConversationsAndWhatIsMeasured) {
+  TempFolder folder;
+  ledger::Ledger ledger = open_ledger(folder);
+  RunFacts run = facts();
+  accept_talks(ledger, run);
+  run.phases[1].tracked_until = tracking_end(ledger, 1, *talks());
+  run.phases[1].conversations = count_conversations(ledger, 1, 9, *talks());
+  const auto report = make_report(run, ledger, {});
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report_text(*report),
+              HasSubstr("- Conversations -------------------\n"
+                        "  3 planned, 3 begun: 2 to their end, 1 failed on a turn, 0 cut short\n"
+                        "  1 turns were not sent after a failed one; "));
+  EXPECT_THAT(report_text(*report), HasSubstr("  Measured: the 8 turns issued in the first 0.40 s, "
+                                              "until a conversation ended with none left"));
+  const auto json = nlohmann::json::parse(result_summary_json(*report));
+  EXPECT_EQ(
+      json["distributed"]["phases"][1]["conversations"],
+      nlohmann::json::parse(
+          R"({"planned":3,"begun":3,"whole":2,"failed":1,"turns_skipped":1,"turns_withheld":0})"));
+  EXPECT_FALSE(json["distributed"]["phases"][0].contains("conversations"));
+}
+
+TEST(ReportTurns, ConversationsCutShortByAStopAreCountedApart) {
+  TempFolder folder;
+  ledger::Ledger ledger = open_ledger(folder);
+  RunFacts run = facts();
+  accept(ledger, 0, 1,
+         {ok_record(0, 1, 0, 100, 110, 200, 3), ok_record(0, 1, 3, 100, 110, 900, 3)});
+  ledger.withhold(1, {1, 2});  // 4 is lost; the third never began
+  const ConversationCount count = count_conversations(ledger, 1, 5, *talks());
+  EXPECT_EQ(count.planned, 3U);
+  EXPECT_EQ(count.begun, 2U);
+  EXPECT_EQ(count.whole + count.failed, 0U);
+  EXPECT_EQ(count.turns_withheld, 2U);
 }
 
 TEST(ReportTurns, WithheldTurnsAreNeitherIssuedNorMissing) {
