@@ -13,7 +13,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Else ccache passes over every compilation that uses a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 find_program(MOLD mold)
 if(MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -54,6 +55,18 @@ function(tutti_library name)
   target_link_libraries(${name} PUBLIC tutti_house ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
 endfunction()
 
+# What nearly every test includes is read once: a quarter of their compile time. g++ only.
+function(tutti_test_headers)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  add_library(tutti_test_headers OBJECT ${CMAKE_SOURCE_DIR}/tests/support/headers.cc)
+  target_link_libraries(tutti_test_headers PRIVATE tutti_house GTest::gmock GTest::gtest_main)
+  target_compile_options(tutti_test_headers PRIVATE -fpch-preprocess)
+  target_precompile_headers(tutti_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <fstream>
+    <map> <sstream> <string> <vector>)
+endfunction()
+
 # tutti_test(NAME SOURCES a_test.cc … [DEPS targets…] [TIMEOUT s] [PLACES]): one gtest program, one ctest
 # entry. PLACES: it reads files of the source tree or runs our programs. Only those get the paths, so that
 # the objects of all others are the same in every clone (ccache).
@@ -67,6 +80,10 @@ function(tutti_test name)
   if(ARG_PLACES)
     target_compile_definitions(${name} PRIVATE TUTTI_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
       TUTTI_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  endif()
+  if(TARGET tutti_test_headers)
+    target_compile_options(${name} PRIVATE -fpch-preprocess)  # which ccache wants
+    target_precompile_headers(${name} REUSE_FROM tutti_test_headers)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")

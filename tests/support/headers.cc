@@ -1,0 +1,1 @@
+// Empty: it carries the headers that tests have precompiled (cmake/house.cmake).
