@@ -60,7 +60,8 @@ function(tutti_test_headers)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
-  add_library(tutti_test_headers OBJECT ${CMAKE_SOURCE_DIR}/tests/support/headers.cc)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "")  # a target has to have one
+  add_library(tutti_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
   target_link_libraries(tutti_test_headers PRIVATE tutti_house GTest::gmock GTest::gtest_main)
   target_compile_options(tutti_test_headers PRIVATE -fpch-preprocess)
   target_precompile_headers(tutti_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <fstream>

@@ -1,1 +1,0 @@
-// Empty: it carries the headers that tests have precompiled (cmake/house.cmake).
