@@ -72,6 +72,10 @@ void CoordinatorLink::tell_denied() {
 }
 
 void CoordinatorLink::receive(base::Instant now, std::vector<wire::Message>& out) {
+  const wire::Socket& socket = dial_ ? static_cast<const wire::Socket&>(*dial_) : *listen_;
+  if (!socket.may_have_input()) {
+    return;
+  }
   std::string bytes;
   if (dial_) {
     for (std::size_t n = 0; n < kFramesPerTurn && dial_->receive(bytes); ++n) {
