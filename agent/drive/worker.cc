@@ -20,7 +20,7 @@ constexpr std::size_t kEventsPerLook = 16;  // events handled between two looks 
 constexpr std::size_t kIssuesPerLook = 64;
 constexpr base::Duration kSpin = base::Duration::micros(50);
 // Between two rings of the session: waking it for every reply would cost more than the reply. Few
-// results can wait longer, as its batches wait longer still.
+// results can wait longer, and where no slot waits for them as long as any may.
 constexpr base::Duration kRingGap = base::Duration::micros(500);
 constexpr base::Duration kRingGapOfFew = base::Duration::millis(5);
 constexpr std::uint32_t kManyResults = 64;
@@ -90,6 +90,9 @@ void Worker::run() {
     }
     go_on_skipping();
     fire();
+    if (results_ > 0 && recorder_.size() == 0) {
+      results_ = 0;  // the session was awake for something else, and has them
+    }
     if (turn_began_at_ >= ring_at()) {
       noted_ = false;
       results_ = 0;
@@ -287,7 +290,12 @@ base::Instant Worker::ring_at() const {
   if (noted_ || results_ >= kManyResults) {
     return rung_at_ + kRingGap;
   }
-  return results_ > 0 ? rung_at_ + kRingGapOfFew : base::kFarFuture;
+  if (results_ == 0) {
+    return base::kFarFuture;
+  }
+  const bool starving = !free_since_.empty() && ready_.empty() && !book_.anyone_waits();
+  return starving || issued_ == 0 ? rung_at_ + kRingGapOfFew
+                                  : first_result_at_ + record::kCompanyMax;
 }
 
 // ---- pacing ----------------------------------------------------------------------------------
@@ -446,8 +454,7 @@ void Worker::close_out(std::unique_ptr<wire::Record>& record) {
     turn_ended(*trajectory, record);
     return;
   }
-  recorder_.add(record);
-  ++results_;
+  hand_over(record);
   gauges_.finished.add();
   if (!mine) {
     return;
@@ -455,6 +462,13 @@ void Worker::close_out(std::unique_ptr<wire::Record>& record) {
   if (pacing_ == base::Pacing::kClosedLoop && issued_ + free_since_.size() < slots_) {
     free_since_.push(free_at);
   }
+}
+
+void Worker::hand_over(std::unique_ptr<wire::Record>& record) {
+  if (results_++ == 0) {
+    first_result_at_ = record->done_at;
+  }
+  recorder_.add(record);
 }
 
 void Worker::on_warmed(target::Warmed warmed) {

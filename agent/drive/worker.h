@@ -140,6 +140,7 @@ class Worker final : private target::ExchangeSink {
   std::string_view defect_of(const base::IssueCommand& command) const;
   void end_unsent(const target::Query& query, wire::Failure failure, std::string_view why);
   void close_out(std::unique_ptr<wire::Record>& record);
+  void hand_over(std::unique_ptr<wire::Record>& record);
 
   const WorkerConfig config_;
   const base::Clock& clock_;
@@ -162,8 +163,9 @@ class Worker final : private target::ExchangeSink {
   bool armed_ = false;
   bool stopping_ = false;
   bool firing_ = false;
-  bool noted_ = false;         // a note lies in its ring that the session was not rung for
-  std::uint32_t results_ = 0;  // records likewise
+  bool noted_ = false;               // a note lies in its ring that the session was not rung for
+  std::uint32_t results_ = 0;        // records likewise …
+  base::Instant first_result_at_{};  // … and when the first of them was done
   base::Instant rung_at_{};
   std::uint32_t phase_ = 0;
   base::Pacing pacing_ = base::Pacing::kBurst;

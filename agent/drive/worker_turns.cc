@@ -50,8 +50,7 @@ void Worker::turn_ended(Trajectory& trajectory, std::unique_ptr<wire::Record>& r
     why = fmt::format("prior turn errored: {}",
                       wire::failure_type(record->failure, record->error_message));
   }
-  recorder_.add(record);
-  ++results_;
+  hand_over(record);
   if (ok && book_.await_next(trajectory, at)) {
     return;
   }
@@ -99,8 +98,7 @@ void Worker::skip(const base::IssueCommand& turn, std::string_view why, base::In
   skipped_->issued_at = at;
   skipped_->done_at = at;
   skipped_->error_message.assign(why);
-  recorder_.add(skipped_);
-  ++results_;
+  hand_over(skipped_);
   gauges_.started.add();
   gauges_.done.add();
   gauges_.failed.add();

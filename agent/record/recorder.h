@@ -15,9 +15,14 @@
 #include <memory>
 
 #include "common/base/ring.h"
+#include "common/base/time.h"
 #include "common/wire/record.h"
 
 namespace tutti::record {
+
+// A record waits for company for so long, from the end of its query to the batch it is sent in,
+// unless somebody waits for it: a batch costs several wake-ups, however little is in it.
+inline constexpr base::Duration kCompanyMax = base::Duration::millis(20);
 
 class Recorder {
  public:

@@ -109,6 +109,7 @@ class AgentHost {
   const pid_t parent_ = getppid();
   base::Instant leave_at_{};  // a stop signal that waits for the coordinator
   std::optional<Exit> exit_;
+  std::vector<wire::WaitFd> fds_;  // of the last wait: the signals', the engine's
   std::vector<Command> commands_;
   std::vector<wire::Message> messages_;
   std::vector<drive::EngineEvent> engine_events_;
@@ -168,16 +169,16 @@ void AgentHost::turn() {
     return;
   }
   link_.poll(now_);
-  std::vector<wire::WaitFd> fds{{signals_.fd(), false}};
+  fds_.assign(1, {signals_.fd(), false});
   if (engine_ != nullptr) {
-    fds.push_back({engine_->wake_fd(), false});
+    fds_.push_back({engine_->wake_fd(), false});
   }
   const base::Instant began_at = now_;
   now_ = clock_.mono();
   meter_.note_turn(wait_ends_at_, began_at, now_);
   wait_ends_at_ = std::max(now_, std::min({link_.next_deadline(), machine_.next_tick(),
                                            now_ + CoordinatorLink::kSleepMax}));
-  link_.wait(now_, wait_ends_at_, fds);
+  link_.wait(now_, wait_ends_at_, fds_);
 }
 
 void AgentHost::feed(Event event) {
@@ -381,7 +382,8 @@ void AgentHost::take(drive::EngineEvent&& event) {
 }
 
 void AgentHost::take_signals() {
-  while (const auto signal = signals_.take()) {
+  const bool none = !fds_.empty() && !fds_.front().readable;
+  while (const auto signal = none ? std::nullopt : signals_.take()) {
     const char* const name = sys::StopSignals::name(*signal);
     if (*signal == SIGUSR1 || *signal == SIGUSR2) {
       // A batch system's warning goes to every task; it is the coordinator that ends a run.

@@ -72,6 +72,12 @@ void CoordinatorLink::tell_denied() {
 }
 
 void CoordinatorLink::receive(base::Instant now, std::vector<wire::Message>& out) {
+  const wire::Socket& socket = dial_ ? static_cast<const wire::Socket&>(*dial_) : *listen_;
+  // Stopped after its wait had seen nothing, this process may have frames all the same; they are
+  // signs of life.
+  if (!socket.may_have_input() && !link_->lost(now)) {
+    return;
+  }
   std::string bytes;
   if (dial_) {
     for (std::size_t n = 0; n < kFramesPerTurn && dial_->receive(bytes); ++n) {

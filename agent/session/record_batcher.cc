@@ -12,11 +12,19 @@ namespace tutti::session {
 using base::Instant;
 
 void RecordBatcher::add(std::vector<wire::Record>&& records, Instant now) {
-  if (pending_.empty()) {
-    oldest_at_ = now;
-  }
+  const std::size_t before = pending_.size();
   pending_.insert(pending_.end(), std::make_move_iterator(records.begin()),
                   std::make_move_iterator(records.end()));
+  if (before == 0) {
+    oldest_at_ = now;
+  }
+  note_oldest(before);
+}
+
+void RecordBatcher::note_oldest(std::size_t from) {
+  for (std::size_t i = from; i < pending_.size(); ++i) {
+    oldest_at_ = std::min(oldest_at_, pending_[i].done_at);
+  }
 }
 
 Instant RecordBatcher::due_at() const {
@@ -50,6 +58,7 @@ void RecordBatcher::flush(Instant now, bool everything, std::vector<Command>& ou
   if (from > 0) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(from));
     oldest_at_ = now;
+    note_oldest(0);
   }
   send_allowed(out);
 }

@@ -10,6 +10,7 @@
 #include <deque>
 #include <vector>
 
+#include "agent/record/recorder.h"
 #include "agent/session/agent_events.h"
 #include "common/base/time.h"
 #include "common/stats/live_histogram.h"
@@ -23,8 +24,8 @@ class RecordBatcher {
   // Long texts make a batch shorter: a frame is bounded. A record alone always fits
   // (target::Reply).
   static constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20;
-  static constexpr base::Duration kWaitMax = base::Duration::millis(20);  // of a record
-  static constexpr std::uint64_t kUnackedMax = 256;                       // batches on their way
+  static constexpr base::Duration kWaitMax = record::kCompanyMax;  // since its query ended
+  static constexpr std::uint64_t kUnackedMax = 256;                // batches on their way
 
   void add(std::vector<wire::Record>&& records, base::Instant now);
   // Cuts what is due, or everything; appends SpoolAppend and Send.
@@ -41,6 +42,7 @@ class RecordBatcher {
   base::Instant due_at() const;  // kFarFuture when nothing waits
 
  private:
+  void note_oldest(std::size_t from);
   std::size_t end_of_batch(std::size_t from) const;
   void gather_gaps(wire::RecordBatch& batch);
   void cut(std::size_t from, std::size_t to, std::vector<Command>& out);
@@ -48,7 +50,7 @@ class RecordBatcher {
 
   bool sending_ = true;
   std::vector<wire::Record> pending_;
-  base::Instant oldest_at_{};
+  base::Instant oldest_at_{};  // when the first of their queries ended
   stats::LiveHistogram gaps_;  // scratch: one phase of the batch being cut
   std::deque<wire::RecordBatch> unsent_;
   std::uint64_t last_ = 0;

@@ -29,7 +29,8 @@ struct LinkConfig {
   base::Duration heartbeat = base::Duration::millis(500);   // say something at least this often
   base::Duration lost_after = base::Duration::seconds(10);  // silence that means the peer is gone
   base::Duration retransmit_after = base::Duration::millis(400);  // doubles up to kBackoffMax times
-  base::Duration ack_after = base::Duration::millis(5);  // how long an ack may wait for a ride
+  // How long an ack may wait for a ride: an agent at work sends a batch in this time.
+  base::Duration ack_after = base::Duration::millis(25);
   std::size_t window_max_frames = 1024;                  // sent and not yet acknowledged
   std::size_t window_max_bytes = std::size_t{32} << 20;  // payload bytes of the same
 };

@@ -29,6 +29,7 @@ constexpr int kBacklog = 1024;           // agents that dial in the same instant
 constexpr int kHandshakeMs = 5'000;      // a half-open or foreign connection is dropped
 constexpr int kTransportPingMs = 2'000;  // finds dead TCP connections, so that they reconnect
 constexpr int kTransportDeadMs = 8'000;
+constexpr std::uint32_t kMonitorEvery = 16;  // sends between two looks at a connection that stands
 
 int millis(base::Duration duration) { return static_cast<int>(duration.ns / 1'000'000); }
 
@@ -167,7 +168,10 @@ struct Socket::Core {
   ino_t inode = 0;   // … how to tell it from a successor's
   int fd = -1;
   std::uint64_t malformed = 0;
+  // Input may wait: `fd` has told of something, or a send may have taken that word from it.
+  bool stirred = true;
   bool connected = false;
+  std::uint32_t sends = 0;
   std::string trouble;
 };
 
@@ -294,7 +298,14 @@ Socket::~Socket() = default;
 
 int Socket::fd() const { return core_->fd; }
 
-bool Socket::has_input() { return (core_->socket.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0; }
+bool Socket::has_input() {
+  core_->stirred = (core_->socket.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+  return core_->stirred;
+}
+
+bool Socket::may_have_input() const { return core_->stirred; }
+
+void Socket::stir() { core_->stirred = true; }
 
 const std::string& Socket::endpoint() const { return core_->endpoint; }
 
@@ -340,6 +351,7 @@ base::Result<ListenSocket> ListenSocket::open(const SocketContext& context,
 
 SendResult ListenSocket::send(std::string_view peer, std::string_view bytes) {
   void* socket = core_->socket.handle();
+  core_->stirred = true;
   int sent = -1;
   do {
     sent = zmq_send(socket, peer.data(), peer.size(), ZMQ_DONTWAIT | ZMQ_SNDMORE);
@@ -359,6 +371,7 @@ bool ListenSocket::receive(std::string& peer, std::string& bytes) {
     zmq::message_t from;
     zmq::message_t payload;
     if (core_->part(from) < 0) {
+      core_->stirred = false;
       return false;
     }
     if (!from.more() || core_->part(payload) < 0) {
@@ -408,6 +421,11 @@ base::Result<DialSocket> DialSocket::open(const SocketContext& context, const st
 }
 
 SendResult DialSocket::send(std::string_view bytes) {
+  // So that its events do not heap up; they are few, and a look in vain costs as much as a receive.
+  if (!core_->connected || ++core_->sends % kMonitorEvery == 0) {
+    core_->read_monitor();
+  }
+  core_->stirred = true;
   int sent = -1;
   do {
     sent = zmq_send(core_->socket.handle(), bytes.data(), bytes.size(), ZMQ_DONTWAIT);
@@ -419,7 +437,7 @@ bool DialSocket::receive(std::string& bytes) {
   while (true) {
     zmq::message_t payload;
     if (core_->part(payload) < 0) {
-      core_->read_monitor();
+      core_->stirred = false;
       return false;
     }
     if (payload.more()) {
@@ -448,7 +466,7 @@ bool wait_input(std::span<Socket* const> sockets, std::span<WaitFd> fds, base::D
   polled.reserve(sockets.size() + fds.size());
   bool input = false;
   for (Socket* socket : sockets) {
-    input = socket->has_input() || input;
+    input = (socket->may_have_input() && socket->has_input()) || input;
     polled.push_back({socket->fd(), POLLIN, 0});
   }
   for (const WaitFd& each : fds) {
@@ -468,8 +486,11 @@ bool wait_input(std::span<Socket* const> sockets, std::span<WaitFd> fds, base::D
     fds[i].readable = polled[sockets.size() + i].revents != 0;
     input = input || fds[i].readable;
   }
-  for (Socket* socket : sockets) {
-    input = socket->has_input() || input;
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    if (polled[i].revents != 0) {
+      sockets[i]->stir();
+      input = true;
+    }
   }
   return input;
 }

@@ -61,8 +61,9 @@ enum class SendResult : std::uint8_t {
 };
 
 // What ListenSocket and DialSocket share. ZeroMQ's descriptor tells of changes, not of a state:
-// before sleeping on fd(), has_input() must have said false after the last send or receive.
-// wait_input() does that; an epoll loop of its own has to.
+// before sleeping on fd(), has_input() must have said false after the last send or receive, and
+// when fd() becomes readable stir() has to be called. wait_input() does both; an epoll loop of its
+// own has to.
 class Socket {
  public:
   Socket(Socket&&) noexcept;
@@ -71,6 +72,10 @@ class Socket {
 
   int fd() const;
   bool has_input();
+  // False: nothing can have come since receive() or has_input() found nothing, as wait_input() would
+  // have seen it. Asking costs nothing, a receive() in vain several system calls.
+  bool may_have_input() const;
+  void stir();
   // As bound or dialled; a wildcard port is resolved.
   const std::string& endpoint() const;
   // Messages dropped because they were not of one part.
@@ -122,7 +127,7 @@ struct WaitFd {
 };
 
 // Sleeps until a socket has input, a descriptor is readable (its `readable` is set), or `at_most`
-// has passed; a signal also ends it. True when there is input.
+// has passed; a signal also ends it. True when there is input, or may be.
 bool wait_input(std::span<Socket* const> sockets, std::span<WaitFd> fds, base::Duration at_most);
 
 }  // namespace tutti::wire

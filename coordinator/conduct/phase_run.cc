@@ -85,11 +85,8 @@ void PhaseRun::batch_stored(AgentKey agent, std::uint64_t batch) {
 
 void PhaseRun::record_stored(AgentKey agent, const StoredRecord& record, Instant now) {
   const std::size_t i = seat_of(agent);
-  const HeldCommands::Held* held = out_.find(record.seq);
-  if (held != nullptr && held->seat == i) {
-    out_.erase(record.seq);
-    --seats_[i].outstanding;
-    note_back(i, record.seq);
+  if (held_by(i, record.seq)) {
+    hand_back(i, record.seq);
     if (plays() && turns_out_[spec().trajectories->place_of(record.seq).trajectory] == 0) {
       first_user_done_ = first_user_done_ || supply_empty();
     }
@@ -116,6 +113,17 @@ void PhaseRun::record_stored(AgentKey agent, const StoredRecord& record, Instant
   }
 }
 
+void PhaseRun::record_refused(AgentKey agent, const StoredRecord& record, const std::string& why) {
+  const std::size_t i = seat_of(agent);
+  if (!held_by(i, record.seq)) {
+    ++strays_;
+    return;
+  }
+  hand_back(i, record.seq);
+  missing_.emplace(record.seq, Missing{phase_, record.seq, seats_[i].name, why});
+  touch(i);
+}
+
 void PhaseRun::records_lost(AgentKey agent, std::uint64_t of_this_phase) {
   if (const std::size_t i = seat_of(agent); i != kNobody) {
     seats_[i].records_lost = std::max(seats_[i].records_lost, of_this_phase);
@@ -127,6 +135,17 @@ void PhaseRun::started(AgentKey agent, std::uint64_t of_this_phase) {
   if (const std::size_t i = seat_of(agent); i != kNobody) {
     seats_[i].started = std::max(seats_[i].started, of_this_phase);
   }
+}
+
+bool PhaseRun::held_by(std::size_t i, Seq seq) const {
+  const HeldCommands::Held* held = out_.find(seq);
+  return held != nullptr && held->seat == i;
+}
+
+void PhaseRun::hand_back(std::size_t i, Seq seq) {
+  out_.erase(seq);
+  --seats_[i].outstanding;
+  note_back(i, seq);
 }
 
 // A command is no longer in the seat's hands.
@@ -158,10 +177,8 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
       continue;
     }
     unstarted.push_back(held->command);
-    out_.erase(seq);
-    --seat.outstanding;
     --seat.leased;
-    note_back(i, seq);
+    hand_back(i, seq);
   }
   take_back(i, std::move(unstarted));
 }
@@ -235,12 +252,12 @@ void PhaseRun::take_back_unstarted(std::size_t i, std::uint64_t started) {
   take_back(i, std::move(unstarted));
 }
 
-void PhaseRun::lose(AgentKey agent, const std::string& why) {
+void PhaseRun::dismiss(AgentKey agent, const std::string& why) {
   const std::size_t i = seat_of(agent);
   if (i == kNobody || seats_[i].lost) {
     return;
   }
-  close_seat(i, fmt::format("agent lost: {}", why));
+  close_seat(i, why);
   seats_[i].lost = true;
   seats_[i].recall_out = 0;
 }

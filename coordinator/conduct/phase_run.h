@@ -77,11 +77,15 @@ class PhaseRun {
   // Facts. Those that make no sense are counted in strays() and change nothing.
   void batch_stored(AgentKey agent, std::uint64_t batch);
   void record_stored(AgentKey agent, const StoredRecord& record, base::Instant now);
+  // It ended, and its record stays with the agent: missing here, by `why`.
+  void record_refused(AgentKey agent, const StoredRecord& record, const std::string& why);
   void records_lost(AgentKey agent, std::uint64_t of_this_phase);
   void started(AgentKey agent, std::uint64_t of_this_phase);
   void recalled(AgentKey agent, const wire::Recalled& message);
   void drained(AgentKey agent, const wire::Drained& message);
-  void lose(AgentKey agent, const std::string& why);
+  void lose(AgentKey agent, const std::string& why) { dismiss(agent, "agent lost: " + why); }
+  // Nothing more is expected of it; what it holds is missing by `why`.
+  void dismiss(AgentKey agent, const std::string& why);
 
   // Ends issuing: what is issued becomes an exact prefix. Does nothing once issuing has ended.
   void stop_issuing(base::Instant now, std::vector<Command>& out);
@@ -135,6 +139,8 @@ class PhaseRun {
   std::size_t least_taken() const;
   void give(std::size_t seat, std::vector<Command>& out);
   void give_one(std::size_t seat);
+  bool held_by(std::size_t seat, base::Seq seq) const;
+  void hand_back(std::size_t seat, base::Seq seq);
   void note_back(std::size_t seat, base::Seq seq);
   void take_back(std::size_t seat, std::vector<base::IssueCommand>&& unstarted);
   void withhold();

@@ -47,6 +47,14 @@ struct RecordsStored {
   std::uint64_t batch = 0;
   std::vector<StoredRecord> records;
 };
+// The coordinator could not store this batch: its agent is not told that it is safe, and keeps it.
+// From then on nothing is stored.
+struct RecordsRefused {
+  AgentKey agent = 0;
+  std::uint64_t batch = 0;
+  std::vector<StoredRecord> records;
+  std::string why;
+};
 enum class StopKind : std::uint8_t { kInterrupt = 0, kWatchdog = 1 };
 // The first one stops issuing and drains; the second cancels what is in flight.
 struct StopAsked {
@@ -58,7 +66,8 @@ struct Tick {
   bool all_heard = true;  // nothing of an agent waits unread: its silence means something
 };
 
-using Event = std::variant<PeerJoined, MessageFrom, PeerLost, RecordsStored, StopAsked, Tick>;
+using Event =
+    std::variant<PeerJoined, MessageFrom, PeerLost, RecordsStored, RecordsRefused, StopAsked, Tick>;
 
 // ---- commands --------------------------------------------------------------------------------
 

@@ -78,6 +78,7 @@ class RunHost {
   void perform(Command&& command);
   void take(const PeerEvent& event);
   void take_batch(AgentKey agent, const wire::RecordBatch& batch);
+  void refuse_batch(AgentKey agent, const wire::RecordBatch& batch);
   void take_progress(AgentKey agent, const wire::Progress& progress);
   void take_signals();
   void watch_children();
@@ -114,6 +115,7 @@ class RunHost {
   std::vector<report::PhaseFacts> phases_;
   std::uint64_t phase_stored_ = 0;
   std::uint64_t phase_failed_ = 0;
+  std::string unstored_;  // why records are stored no more
   base::Instant watch_told_at_{};
   base::Instant started_at_{};
   bool interrupted_by_user_ = false;
@@ -312,10 +314,18 @@ void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
   if (const roster::Agent* known = machine_.roster().find(agent); known != nullptr && known->lost) {
     return;  // what it still had is called missing by now; not acknowledged, it stays in its spool
   }
+  if (!unstored_.empty()) {
+    refuse_batch(agent, batch);
+    return;
+  }
   const auto accepted = ledger_.accept(number->second, batch);
   if (!accepted) {
-    // Not acknowledged: the agent keeps it in its spool.
-    feed(StopAsked{StopKind::kWatchdog, "records cannot be stored: " + accepted.error().message});
+    // Nothing that comes after is stored either: an ack speaks for all batches up to its own.
+    unstored_ = fmt::format(
+        "records cannot be stored: {}; what is not here stays in the agents' "
+        "spools (tutti report --from-spools)",
+        accepted.error().message);
+    refuse_batch(agent, batch);
     return;
   }
   RecordsStored stored{agent, batch.number, {}};
@@ -332,6 +342,14 @@ void RunHost::take_batch(AgentKey agent, const wire::RecordBatch& batch) {
   phase_stored_ += accepted->fresh.size();
   phase_failed_ += failed;
   feed(stored);
+}
+
+void RunHost::refuse_batch(AgentKey agent, const wire::RecordBatch& batch) {
+  RecordsRefused refused{agent, batch.number, {}, unstored_};
+  for (const auto& record : batch.records) {
+    refused.records.push_back(StoredRecord{record.phase, record.seq, record.outcome});
+  }
+  feed(refused);
 }
 
 void RunHost::take_progress(AgentKey agent, const wire::Progress& progress) {

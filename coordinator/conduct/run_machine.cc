@@ -113,6 +113,34 @@ void RunMachine::on(const RecordsStored& event) {
   }
 }
 
+void RunMachine::on(const RecordsRefused& event) {
+  if (!in_phase() || !roster_.alive(event.agent)) {
+    ++illegal_;
+    return;
+  }
+  peers_.at(event.agent).batch_stored = event.batch;
+  phase_->batch_stored(event.agent, event.batch);
+  for (const StoredRecord& record : event.records) {
+    if (record.phase == phase_->phase()) {
+      phase_->record_refused(event.agent, record, event.why);
+      last_response_at_ = std::max(last_response_at_, now_);
+    } else {
+      ++illegal_;
+    }
+  }
+  if (!unstored_.empty()) {
+    return;
+  }
+  unstored_ = event.why;
+  if (stopping_) {
+    notice(NoticeLevel::kError, event.why);
+    outcome_.reasons.push_back(event.why);
+  } else {
+    stop_run(ExitCode::kExecution, event.why, kUnstoredDrainMax);
+  }
+  stop_deadline_ = std::min(stop_deadline_, now_ + kUnstoredDrainMax);
+}
+
 void RunMachine::on(const StopAsked& event) {
   const bool interrupt = event.kind == StopKind::kInterrupt;
   stop_run(interrupt ? ExitCode::kInterrupted : ExitCode::kExecution, event.reason,

@@ -54,6 +54,8 @@ class RunMachine {
   static constexpr base::Duration kTickInPhase = base::Duration::millis(20);
   static constexpr base::Duration kTickOutside = base::Duration::millis(50);
   static constexpr base::Duration kSumEvery = base::Duration::millis(2);
+  // When records cannot be stored any more, what is in flight may end for so long.
+  static constexpr base::Duration kUnstoredDrainMax = base::Duration::seconds(5);
   static constexpr base::Duration kMergeWaitMax = base::Duration::seconds(1);  // for the last pongs
 
   // check(plan) must be empty.
@@ -96,6 +98,7 @@ class RunMachine {
   void on(const MessageFrom& event);
   void on(const PeerLost& event);
   void on(const RecordsStored& event);
+  void on(const RecordsRefused& event);
   void on(const StopAsked& event);
   void on(const Tick& event);
 
@@ -136,6 +139,7 @@ class RunMachine {
   std::string going_on() const;
   void stop_run(base::ExitCode exit, const std::string& reason, base::Duration grace);
   void abort_phase(const std::string& reason);
+  void dismiss_agents();
   void end_phase();
   void start_merge();
   void merge();
@@ -185,6 +189,7 @@ class RunMachine {
   base::Instant in_flight_since_{};
   base::Instant last_response_at_{};
   base::Instant draining_since_{};
+  std::string unstored_;  // why records are stored no more: agents are told, so that they keep them
   bool stopping_ = false;                           // no further phase
   base::Instant stop_deadline_ = base::kFarFuture;  // then abort
   bool aborting_ = false;

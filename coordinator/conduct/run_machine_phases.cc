@@ -210,6 +210,10 @@ plan::PhaseCounters RunMachine::counters() const {
 }
 
 void RunMachine::judge_phase() {
+  if (!unstored_.empty() && now_ >= stop_deadline_) {
+    dismiss_agents();
+    return;
+  }
   if (aborting_) {
     if (ticking_ && now_ >= abort_deadline_) {
       for (const Seat& seat : phase_->seats()) {
@@ -439,6 +443,13 @@ void RunMachine::abort_phase(const std::string& reason) {
   phase_->abort(now_, *out_);
 }
 
+// Nobody failed but this host: they keep what is left, and are told why.
+void RunMachine::dismiss_agents() {
+  for (const Seat& seat : phase_->seats()) {
+    phase_->dismiss(seat.agent, unstored_);
+  }
+}
+
 // ---- ending ----------------------------------------------------------------------------------
 
 void RunMachine::end_phase() {
@@ -498,7 +509,7 @@ void RunMachine::merge() {
   }
   for (const auto& [key, peer] : peers_) {
     if (!peer.joined || roster_.alive(key)) {
-      send(key, wire::Goodbye{});
+      send(key, wire::Goodbye{unstored_});
       out_->emplace_back(Close{key});
     }
   }

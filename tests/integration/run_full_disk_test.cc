@@ -110,10 +110,12 @@ TEST_F(FullDisk, ARunFolderThatFillsUpEndsTheRunByNameAndTheSpoolHasAll) {
               disk.folder(), base + "/spool", 1'000'000, {{"TMPDIR", elsewhere.folder()}});
   EXPECT_EQ(stage.coordinator->wait(25'000), 4) << stage.coordinator->output();
   EXPECT_THAT(stage.coordinator->output(),
-              AllOf(HasSubstr("cannot store reply texts in the run folder"),
-                    HasSubstr("No space left on device")));
+              AllOf(HasSubstr("cannot store reply texts in the run folder " + disk.folder()),
+                    HasSubstr("No space left on device"), HasSubstr("in the agents' spools"),
+                    Not(HasSubstr("was lost"))));
   EXPECT_NE(stage.agent->wait(10'000), 0) << stage.agent->output();
-  EXPECT_THAT(stage.agent->output(), HasSubstr("records are kept in " + stage.spool));
+  EXPECT_THAT(stage.agent->output(), AllOf(HasSubstr("records are kept in " + stage.spool),
+                                           HasSubstr("the coordinator left: records cannot")));
   const double answered = stage.mock.metric("tutti_mock_completions_total");
   const Ran rebuilt = run_program(
       {"tutti", "report", "--report-dir", base + "/rebuilt", "--from-spools", stage.spool});

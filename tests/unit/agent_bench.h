@@ -86,6 +86,7 @@ struct Bench {
       wire::Record record;
       record.seq = seq;
       record.phase = 7;
+      record.done_at = now;
       event.records.push_back(record);
     }
     step(std::move(event));

@@ -68,6 +68,47 @@ TEST(RecordBatcher, AFullBatchGoesAtOnceAndTheRestWaitsItsTime) {
   EXPECT_EQ(spooled(commands)[0].records.size(), 1U);
 }
 
+// The wait in the worker's ring counts too: what a session finds late goes out at once.
+TEST(RecordBatcher, TheWaitCountsFromTheEndOfTheOldestQuery) {
+  const base::Instant start{1'000'000'000};
+  const auto after = [start](std::int64_t ms) { return start + base::Duration::millis(ms); };
+  const auto ended = [](base::Instant at) {
+    auto one = records(1, 10);
+    one[0].done_at = at;
+    return one;
+  };
+  RecordBatcher batcher;
+  std::vector<Command> commands;
+  batcher.add(ended(after(6)), after(8));
+  batcher.add(ended(after(3)), after(9));  // of another worker
+  EXPECT_EQ(batcher.due_at(), after(3) + RecordBatcher::kWaitMax);
+  batcher.flush(after(22), false, commands);
+  EXPECT_TRUE(commands.empty());
+  batcher.flush(after(23), false, commands);
+  EXPECT_EQ(spooled(commands).size(), 1U);
+  commands.clear();
+  batcher.add(ended(after(40)), after(70));
+  batcher.flush(after(70), false, commands);
+  EXPECT_EQ(spooled(commands).size(), 1U) << "it has waited long enough";
+  EXPECT_EQ(batcher.due_at(), base::kFarFuture);
+}
+
+// The queries of a full batch do not hurry those after it.
+TEST(RecordBatcher, AFullBatchTakesItsAgeAlong) {
+  const base::Instant start{1'000'000'000};
+  auto some = records(RecordBatcher::kBatchMax + 1, 10);
+  for (auto& record : some) {
+    record.done_at = start;
+  }
+  some.back().done_at = start + base::Duration::millis(15);
+  RecordBatcher batcher;
+  batcher.add(std::move(some), start + base::Duration::millis(16));
+  std::vector<Command> commands;
+  batcher.flush(start + base::Duration::millis(16), false, commands);
+  EXPECT_EQ(spooled(commands).size(), 1U);
+  EXPECT_EQ(batcher.due_at(), start + base::Duration::millis(15) + RecordBatcher::kWaitMax);
+}
+
 TEST(RecordBatcher, ABatchCarriesTheSumOfItsRecordsGapsByPhase) {
   RecordBatcher batcher;
   auto some = records(5, 3);

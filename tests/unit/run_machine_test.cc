@@ -22,6 +22,7 @@ using base::Duration;
 using base::ExitCode;
 using base::Instant;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 RunPlan plan_of(std::uint32_t agents, base::Seq total = 6) {
   RunPlan plan;
@@ -580,6 +581,87 @@ TEST(RunMachine, ALostAgentMakesTheRunInvalidByNameAndTimeAndKeepsTheRest) {
   EXPECT_EQ(totals.ok + totals.missing.size(), totals.prefix);
 }
 
+// The coordinator's disk is full: no agent failed, what was issued stays exact, and each agent is
+// told in the end why it must keep its records.
+TEST(RunMachine, RecordsThatCannotBeStoredEndTheRunByTheirOwnNameAndNobodyIsLost) {
+  Theatre theatre(plan_of(2, 1000));
+  theatre.set_out({"a", "b"});
+  theatre.record(1, *theatre.held[1].begin());
+  const auto refuse = [&theatre](AgentKey agent) {
+    const base::Seq seq = *theatre.held[agent].begin();
+    theatre.held[agent].erase(seq);
+    theatre.step(RecordsRefused{
+        agent, ++theatre.batches[agent], {{0, seq, wire::Outcome::kOk}}, "run folder X is full"});
+  };
+  refuse(2);
+  refuse(1);  // of a kind: said once
+  const auto answer_recalls = [&theatre] {
+    for (auto& [agent, messages] : theatre.said) {
+      for (const wire::Message& message : std::exchange(messages, {})) {
+        if (const auto* recall = std::get_if<wire::Recall>(&message)) {
+          theatre.from(agent, wire::Recalled{0, recall->number, {}});
+        }
+      }
+    }
+  };
+  for (const AgentKey agent : {AgentKey{1}, AgentKey{2}}) {
+    EXPECT_NE(theatre.last<wire::Recall>(agent), nullptr);
+    EXPECT_EQ(theatre.last<wire::Abort>(agent), nullptr) << "what is in flight may end";
+  }
+  answer_recalls();
+  while (!theatre.held[1].empty() || !theatre.held[2].empty()) {
+    refuse(theatre.held[1].empty() ? 2 : 1);
+  }
+  answer_recalls();  // the end of the schedule is evened out
+  theatre.pass(Duration::millis(20));
+  for (const AgentKey agent : {AgentKey{1}, AgentKey{2}}) {
+    ASSERT_NE(theatre.last<wire::Drain>(agent), nullptr);
+    theatre.from(agent, wire::Drained{0, 0, theatre.batches[agent]});
+  }
+  theatre.pass(Duration::seconds(1));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_EQ(theatre.outcome->exit, ExitCode::kExecution);
+  EXPECT_FALSE(theatre.outcome->valid);
+  EXPECT_EQ(theatre.outcome->reasons[0], "run folder X is full");
+  EXPECT_EQ(theatre.outcome->reasons.size(), 2U) << theatre.reasons();
+  EXPECT_THAT(theatre.reasons(), Not(HasSubstr("was lost")));
+  const PhaseTotals& totals = theatre.ends.at(0).totals;
+  EXPECT_EQ(totals.ok, 1U);
+  EXPECT_EQ(totals.ok + totals.missing.size(), totals.prefix);
+  EXPECT_EQ(totals.missing.at(0).why, "run folder X is full");
+  EXPECT_EQ(theatre.last<wire::Goodbye>(1)->reason, "run folder X is full");
+  EXPECT_EQ(theatre.last<wire::Goodbye>(2)->reason, "run folder X is full");
+}
+
+TEST(RunMachine, WhoIsSlowAfterRecordsCannotBeStoredIsDismissedAndNotLost) {
+  Theatre theatre(plan_of(1, 1000));
+  theatre.set_out({"a"});
+  const base::Seq seq = *theatre.held[1].begin();
+  theatre.step(RecordsRefused{1, 1, {{0, seq, wire::Outcome::kOk}}, "full"});
+  theatre.pass(RunMachine::kUnstoredDrainMax - Duration::millis(100));
+  EXPECT_TRUE(theatre.ends.empty());
+  theatre.pass(Duration::seconds(2));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_THAT(theatre.reasons(), Not(HasSubstr("lost")));
+  EXPECT_EQ(theatre.last<wire::Abort>(1), nullptr);
+  EXPECT_EQ(theatre.last<wire::Goodbye>(1)->reason, "full");
+  const PhaseTotals& totals = theatre.ends.at(0).totals;
+  EXPECT_EQ(totals.missing.size(), totals.prefix);
+}
+
+TEST(RunMachine, AStoppedRunWhoseRecordsCannotBeStoredEndsInTheTimeOfBoth) {
+  Theatre theatre(plan_of(1, 1000));
+  theatre.set_out({"a"});
+  theatre.step(StopAsked{StopKind::kInterrupt, "SIGINT"});
+  const base::Seq seq = *theatre.held[1].begin();
+  theatre.step(RecordsRefused{1, 1, {{0, seq, wire::Outcome::kOk}}, "full"});
+  EXPECT_EQ(theatre.last<wire::Abort>(1), nullptr) << "it is not asked a second time";
+  theatre.pass(RunMachine::kUnstoredDrainMax + Duration::seconds(2));
+  ASSERT_TRUE(theatre.outcome.has_value());
+  EXPECT_EQ(theatre.outcome->exit, ExitCode::kInterrupted);
+  EXPECT_THAT(theatre.reasons(), HasSubstr("full"));
+}
+
 RunPlan continuing(std::uint32_t agents, base::Seq total) {
   RunPlan plan = plan_of(agents, total);
   plan.on_agent_loss = AgentLoss::kContinue;
@@ -793,6 +875,11 @@ TEST(RunMachine, NoEventInAnyStateIsACrashAndEveryRunEnds) {
         case 2:
           if (chance.below(20) == 0) {
             theatre.step(StopAsked{StopKind::kInterrupt, "x"});
+          }
+          break;
+        case 3:
+          if (chance.below(20) == 0) {
+            theatre.step(RecordsRefused{agent, chance.below(9), {{0, chance.below(30), {}}}, "x"});
           }
           break;
         default:

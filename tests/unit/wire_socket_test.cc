@@ -333,6 +333,43 @@ TEST(WireSocket, ImpossibleEndpointsAreErrorsThatNameThem) {
   EXPECT_FALSE(DialSocket::open(context, "tcp://127.0.0.1:0", {}).has_value());
 }
 
+// A send may take in the word that something came, and the descriptor never tells of it again. A
+// side that asks before it receives must not sleep on that: each wait here is as long as the test.
+TEST(WireSocket, WhoAsksBeforeReceivingMissesNothing) {
+  constexpr int kRounds = 3000;
+  const SocketContext context;
+  ListenSocket listener = listen(context, ipc_endpoint());
+  DialSocket dialler = dial(context, listener.endpoint());
+  dialler.send("first");
+  std::string peer;
+  std::string bytes;
+  ASSERT_TRUE(receives(listener, "first", peer));
+  const base::SystemClock clock;
+  const base::Instant end = clock.mono() + Duration::seconds(10);
+  std::array<Socket*, 2> sockets = {&listener, &dialler};
+  int up = 0;
+  int down = 0;
+  int in_vain = 0;
+  for (int sent = 0; up < kRounds || down < kRounds;) {
+    ASSERT_LT(clock.mono(), end) << up << " up, " << down << " down of " << sent;
+    if (sent < kRounds && sent - std::min(up, down) < 8) {
+      ASSERT_EQ(dialler.send("up"), SendResult::kSent);
+      ASSERT_EQ(listener.send(peer, "down"), SendResult::kSent);
+      ++sent;
+    } else {
+      wait_input(sockets, {}, Duration::seconds(10));
+    }
+    while (listener.may_have_input() && listener.receive(peer, bytes)) {
+      ++up;
+    }
+    while (dialler.may_have_input() && dialler.receive(bytes)) {
+      ++down;
+    }
+    in_vain += listener.may_have_input() || dialler.may_have_input() ? 1 : 0;
+  }
+  EXPECT_EQ(in_vain, 0) << "an empty socket knows that it is";
+}
+
 TEST(WireSocket, WaitInputAlsoWatchesDescriptorsAndKeepsItsTime) {
   const SocketContext context;
   ListenSocket listener = listen(context, ipc_endpoint());
