@@ -13,6 +13,7 @@
 #include "common/text/json_read.h"
 #include "coordinator/accuracy/tally.h"
 #include "coordinator/conduct/conversation_input.h"
+#include "coordinator/conduct/random_rows.h"
 #include "coordinator/conduct/row_choice.h"
 
 namespace tutti::conduct {
@@ -66,6 +67,9 @@ base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::
   auto chosen = choose_rows(wanted);
   if (!chosen) {
     return tl::unexpected(chosen.error());
+  }
+  if (chosen->random) {
+    return random_rows(wanted, *chosen, api);
   }
   chosen->file.api = api;
   chosen->file.truth_column = std::move(truth_column);
