@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/data/random_prompts.h"
-#include "common/model/model_files.h"
 #include "common/model/tokenizer.h"
+#include "coordinator/conduct/token_rows.h"
 
 namespace tutti::conduct {
 namespace {
@@ -28,23 +28,6 @@ base::Status check(const spec::DatasetSpec& wanted, const data::RandomPrompts& p
   return {};
 }
 
-base::Result<model::Tokenizer> open_tokenizer(const std::string& name) {
-  // A build that could not read it fetches nothing.
-  const auto path = model::has_tokenizers() ? model::fetch_model(name) : model::find_model(name);
-  const auto files = path ? model::read_model_files(*path) : tl::unexpected(path.error());
-  return files ? model::Tokenizer::open(files->tokenizer_json, files->name)
-               : tl::unexpected(files.error());
-}
-
-JsonValue json_of(const std::vector<std::uint32_t>& ids) {
-  std::vector<JsonValue> items;
-  items.reserve(ids.size());
-  for (const std::uint32_t id : ids) {
-    items.push_back(JsonValue::of_int(id));
-  }
-  return JsonValue::of_array(std::move(items));
-}
-
 }  // namespace
 
 base::Result<data::Dataset> random_rows(const spec::DatasetSpec& wanted, const RowChoice& choice,
@@ -53,7 +36,9 @@ base::Result<data::Dataset> random_rows(const spec::DatasetSpec& wanted, const R
   if (auto status = check(wanted, params, api); !status) {
     return tl::unexpected(status.error());
   }
-  const auto tokenizer = open_tokenizer(params.tokenizer);
+  const auto files = read_tokenizer(params.tokenizer);
+  const auto tokenizer = files ? model::Tokenizer::open(files->tokenizer_json, files->name)
+                               : tl::unexpected(files.error());
   if (!tokenizer) {
     return base::fail(ExitCode::kSetup, fmt::format("generate_params.tokenizer of data set "
                                                     "'random': {}",
