@@ -138,9 +138,6 @@ class Chooser {
           fmt::format("names a scorer which requires an extractor: one of {}", extractor_names()));
     } else if (const auto known = extractor_named(*wanted.extractor); known) {
       method.extractor = *known;
-    } else if (*wanted.extractor == "function_call_extractor") {
-      problem(i, kField, *wanted.extractor,
-              "reads calls for bfcl_v4, which is not scored here; take another extractor");
     } else {
       problem(
           i, kField, *wanted.extractor,
