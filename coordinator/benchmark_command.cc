@@ -14,6 +14,7 @@
 
 #include "common/base/log.h"
 #include "common/base/time.h"
+#include "common/model/chat_template.h"
 #include "common/spec/dump.h"
 #include "common/spec/flags.h"
 #include "common/spec/redact.h"
@@ -270,7 +271,8 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& t
     return fail_with(tokens.error());
   }
   const Counter counter{tokens->has_value() ? std::move(*tokens) : std::nullopt, signals};
-  auto input = conduct::prepare(order, *folder);
+  auto input =
+      conduct::prepare(order, *folder, model::local_seconds(clock.wall_unix_ns() / 1'000'000'000));
   if (!input) {
     return fail_with(input.error());
   }

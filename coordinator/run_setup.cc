@@ -330,6 +330,9 @@ void SentPrompts::prompt(std::uint32_t phase, base::Seq seq, base::SampleIndex s
     if (const auto* tools = row->cells.find("tools"); tools != nullptr && !tools->is_null()) {
       out.tools = tools->to_json();
     }
+  } else if (prompt.kind == data::PromptKind::kTokenIds) {
+    out.kind = report::Prompt::Kind::kTokenIds;
+    out.value = std::move(prompt.text);
   } else if (prompt.kind == data::PromptKind::kText) {
     out.kind = report::Prompt::Kind::kText;
     if (phase < salts_.size() && seq < salts_[phase].size()) {

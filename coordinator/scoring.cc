@@ -63,10 +63,15 @@ accuracy::Entry score_dataset(const conduct::AccuracyInput& wanted,
   const bool read = add_replies(wanted, phase, outcome.ledger, tally);
   entry.responses = tally.counts();
   entry.note = read ? tally.problem() : "a reply could not be read back from disk";
-  if (entry.note.empty()) {
+  const bool scored = entry.note.empty();
+  if (scored) {
     entry.score = tally.score();
+    entry.rouge = tally.rouge_score();
   }
-  entry.complete = outcome.outcome.complete && entry.note.empty() && phase.stop_at.is_set() &&
+  if (entry.rouge) {
+    entry.note = "rougeLsum and gen_len need NLTK's sentence splitter and are not computed";
+  }
+  entry.complete = outcome.outcome.complete && scored && phase.stop_at.is_set() &&
                    entry.responses.issued == entry.total_samples() && entry.responses.missing == 0;
   return entry;
 }

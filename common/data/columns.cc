@@ -230,9 +230,10 @@ ColumnPlan plan_columns(const std::vector<std::string>& columns, const Renames& 
   if (!has_input && plan.problems.empty() && api == base::ApiType::kSglang) {
     plan.problems.push_back(
         {path, "input_tokens", "",
-         fmt::format("api_type sglang sends token ids, and text is not turned into them: give a "
-                     "column input_tokens (a list of token ids in each row), name it with "
-                     "parser.input_tokens=COLUMN, or use api_type openai or openai_completions. "
+         fmt::format("api_type sglang sends token ids, and text is turned into them for gpt-oss "
+                     "models only: give a column input_tokens (a list of token ids in each row), "
+                     "name it with parser.input_tokens=COLUMN, or use api_type openai or "
+                     "openai_completions. "
                      "The file has: {}",
                      listed(columns))});
   } else if (!has_input && plan.problems.empty()) {

@@ -59,15 +59,15 @@ struct Dataset {
 // Names of problems' fields are column names. Never empty on error.
 tl::expected<Dataset, base::Problems> load_dataset(const DatasetRequest& request);
 
-enum class PromptKind : std::uint8_t { kNone, kText, kMessages };
+enum class PromptKind : std::uint8_t { kNone, kText, kMessages, kTokenIds };
 
 struct Prompt {
   PromptKind kind = PromptKind::kNone;
-  std::string text;  // the prompt, or the messages array as compact JSON
+  std::string text;  // the prompt, or the array of messages or token ids as compact JSON
 };
 
-// What event files say of a row's prompt: `messages` if it has them, else the text prompt; a prompt
-// of content parts is given as the messages array it is sent as.
+// What event files say of a row's prompt: its token ids, else `messages` if it has them, else the
+// text prompt; a prompt of content parts is given as the messages array it is sent as.
 Prompt prompt_of(const Row& row);
 
 }  // namespace tutti::data

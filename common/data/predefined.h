@@ -2,8 +2,9 @@
 
 // The reference client's predefined data sets, by name (`id` or `id::preset`): which file of its
 // cache folder holds one, how its columns are named, which rows are taken. Nothing is fetched or
-// generated here; the error for a file that is not there says where its rows come from. Presets
-// whose prompt texts belong to the reference are refused by name. Pure but for looking for files.
+// generated here (`random` is made by others: random_prompts); the error for a file that is not
+// there says where its rows come from. Presets whose prompt texts belong to the reference are
+// refused by name. Pure but for looking for files.
 
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,7 @@
 namespace tutti::data {
 
 inline constexpr std::string_view kCacheFolder = "dataset_cache";  // in the current folder
+inline constexpr std::string_view kRandomSet = "random";           // the one that is no file
 
 // What `max_samples` and `seed` choose: Random(seed).sample(range(rows), count) of CPython.
 struct RowPick {
@@ -37,7 +39,7 @@ bool is_predefined(std::string_view name);
 // "aime25, bfcl_v4, …", for messages.
 std::string predefined_ids();
 
-// `params`: generate_params, null or an object. `name` is predefined.
+// `params`: generate_params, null or an object. `name` is predefined, and not kRandomSet.
 base::Result<CachedSet> find_predefined(std::string_view name, const text::JsonValue& params,
                                         const std::string& cache = std::string(kCacheFolder));
 

@@ -215,7 +215,10 @@ std::string note_of_unsent(const BodyParams& params) {
 Prompt prompt_of(const Row& row) {
   Prompt prompt;
   const JsonValue* const text = cell_of(row.cells, "prompt");
-  if (cell_of(row.cells, "messages") != nullptr || (text != nullptr && !text->is_string())) {
+  if (const JsonValue* const ids = cell_of(row.cells, "input_tokens"); ids != nullptr) {
+    prompt.kind = PromptKind::kTokenIds;
+    prompt.text = ids->to_json();
+  } else if (cell_of(row.cells, "messages") != nullptr || (text != nullptr && !text->is_string())) {
     prompt.kind = PromptKind::kMessages;
     JsonWriter json(prompt.text);
     write_messages(json, row.cells, prompt.text);

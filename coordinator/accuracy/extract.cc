@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "coordinator/accuracy/function_calls.h"
 #include "coordinator/accuracy/letter_answer.h"
 #include "coordinator/accuracy/unicode.h"
 
@@ -21,6 +22,7 @@ constexpr Named kExtractors[] = {
     {"boxed_math_extractor", "BoxedMathExtractor"},
     {"abcd_extractor", "ABCDExtractor"},
     {"python_code_extractor", "PythonCodeExtractor"},
+    {"function_call_extractor", "FunctionCallExtractor"},
 };
 
 std::optional<std::string> last_number(std::string_view text) {
@@ -146,6 +148,8 @@ std::optional<std::string> extract(Extractor extractor, std::string_view text) {
       return abcd(text);
     case Extractor::kPythonCode:
       return python_code(text);
+    case Extractor::kFunctionCall:
+      return function_calls(text);
   }
   return std::nullopt;
 }

@@ -11,7 +11,7 @@
 
 namespace tutti::accuracy {
 
-enum class Extractor : std::uint8_t { kIdentity, kBoxedMath, kAbcd, kPythonCode };
+enum class Extractor : std::uint8_t { kIdentity, kBoxedMath, kAbcd, kPythonCode, kFunctionCall };
 
 // By the name in a config; nothing: not one of ours.
 std::optional<Extractor> extractor_named(std::string_view name);

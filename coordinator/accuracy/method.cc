@@ -20,14 +20,11 @@ std::string why_refused(spec::Scorer scorer) {
     case spec::Scorer::kPassAt1:
     case spec::Scorer::kStringMatch:
     case spec::Scorer::kShopifyCategoryF1:
+    case spec::Scorer::kRouge:
       return {};
     case spec::Scorer::kNone:
-      return "an accuracy data set needs a scorer: pass_at_1, string_match or shopify_category_f1";
-    case spec::Scorer::kRouge:
-      return fmt::format(
-          "rouge needs NLTK's sentence splitter and is not computed here; {}"
-          "rouge_score",
-          kByHand);
+      return "an accuracy data set needs a scorer: pass_at_1, string_match, shopify_category_f1 or "
+             "rouge";
     case spec::Scorer::kCodeBench:
       return fmt::format(
           "code_bench_scorer runs generated code in a container of its own, which "
@@ -55,6 +52,20 @@ std::string why_refused(spec::Scorer scorer) {
              "not talk to it: use the reference client for this data set";
   }
   return "is not supported";
+}
+
+// Of a scorer that is not refused.
+Rule rule_of(spec::Scorer scorer) {
+  switch (scorer) {
+    case spec::Scorer::kStringMatch:
+      return Rule::kStringMatch;
+    case spec::Scorer::kShopifyCategoryF1:
+      return Rule::kCategoryF1;
+    case spec::Scorer::kRouge:
+      return Rule::kRouge;
+    default:
+      return Rule::kPassAt1;
+  }
 }
 
 class Chooser {
@@ -109,9 +120,7 @@ class Chooser {
     }
     Scored scored;
     scored.dataset = i;
-    scored.method.rule = wanted.eval_method == spec::Scorer::kPassAt1       ? Rule::kPassAt1
-                         : wanted.eval_method == spec::Scorer::kStringMatch ? Rule::kStringMatch
-                                                                            : Rule::kCategoryF1;
+    scored.method.rule = rule_of(wanted.eval_method);
     take_extractor(i, wanted, scored.method);
     take_extras(i, wanted, scored.method);
     if (wanted.ground_truth) {
@@ -129,9 +138,6 @@ class Chooser {
           fmt::format("names a scorer which requires an extractor: one of {}", extractor_names()));
     } else if (const auto known = extractor_named(*wanted.extractor); known) {
       method.extractor = *known;
-    } else if (*wanted.extractor == "function_call_extractor") {
-      problem(i, kField, *wanted.extractor,
-              "reads calls for bfcl_v4, which is not scored here; take another extractor");
     } else {
       problem(
           i, kField, *wanted.extractor,

@@ -13,7 +13,7 @@
 
 namespace tutti::accuracy {
 
-enum class Rule : std::uint8_t { kPassAt1, kStringMatch, kCategoryF1 };
+enum class Rule : std::uint8_t { kPassAt1, kStringMatch, kCategoryF1, kRouge };
 
 struct Method {
   Rule rule = Rule::kPassAt1;

@@ -13,13 +13,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Python's text of a float, as the reference writes these numbers.
+std::string number_text(double value) {
+  std::string out;
+  text::append_json_double(out, value);
+  return out;
+}
+
+Json score_json(const Entry& entry) {
+  if (entry.rouge) {
+    return Json{{"rouge1", number_text(entry.rouge->rouge1)},
+                {"rouge2", number_text(entry.rouge->rouge2)},
+                {"rougeL", number_text(entry.rouge->rouge_l)},
+                {"gen_num", entry.rouge->texts}};
+  }
+  return entry.score ? Json(*entry.score) : Json(nullptr);
+}
+
 Json entry_json(const Entry& entry) {
   const ResponseCounts& seen = entry.responses;
   return Json{{"dataset_name", entry.dataset_name},
               {"extractor", entry.extractor},
               {"ground_truth_column",
                entry.ground_truth_column ? Json(*entry.ground_truth_column) : Json(nullptr)},
-              {"score", entry.score ? Json(*entry.score) : Json(nullptr)},
+              {"score", score_json(entry)},
               {"unit_samples", entry.unit_samples},
               {"num_repeats", entry.num_repeats},
               {"total_samples", entry.total_samples()},
@@ -36,6 +53,14 @@ Json entry_json(const Entry& entry) {
 // Four significant digits.
 std::string short_number(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : "N/A";
+}
+
+std::string short_score(const Entry& entry) {
+  if (!entry.rouge) {
+    return short_number(entry.score);
+  }
+  return fmt::format("rouge1 {}, rouge2 {}, rougeL {}", number_text(entry.rouge->rouge1),
+                     number_text(entry.rouge->rouge2), number_text(entry.rouge->rouge_l));
 }
 
 }  // namespace
@@ -71,7 +96,7 @@ std::string results_text(const Entries& entries) {
   for (const Entry& entry : entries) {
     const ResponseCounts& seen = entry.responses;
     out += fmt::format("  {}: {} (unit={}, repeats={}, total={}, duration={:.2f}s)\n",
-                       entry.dataset_name, short_number(entry.score), entry.unit_samples,
+                       entry.dataset_name, short_score(entry), entry.unit_samples,
                        entry.num_repeats, entry.total_samples(), entry.duration_s);
     out += fmt::format("    responses: {}/{} scored ({} empty, {} missing)\n", seen.scored,
                        seen.issued, seen.empty, seen.missing);
@@ -85,10 +110,11 @@ std::string results_text(const Entries& entries) {
 }
 
 std::string score_line(const Entry& entry) {
-  std::string score = "None";
-  if (entry.score) {
-    score.clear();
-    text::append_json_double(score, *entry.score);
+  std::string score = entry.score ? number_text(*entry.score) : "None";
+  if (entry.rouge) {
+    score = fmt::format("{{'rouge1': '{}', 'rouge2': '{}', 'rougeL': '{}', 'gen_num': {}}}",
+                        number_text(entry.rouge->rouge1), number_text(entry.rouge->rouge2),
+                        number_text(entry.rouge->rouge_l), entry.rouge->texts);
   }
   return fmt::format("Score for {}: {} ({} repeats, complete={})", entry.dataset_name, score,
                      entry.num_repeats, entry.complete ? "True" : "False");

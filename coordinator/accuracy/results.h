@@ -18,12 +18,13 @@ struct Entry {
   std::string extractor;  // its class name
   std::optional<std::string> ground_truth_column;
   std::optional<double> score;
-  std::uint64_t unit_samples = 0;  // rows
+  std::optional<RougeScore> rouge;  // goes in its place
+  std::uint64_t unit_samples = 0;   // rows
   std::uint64_t num_repeats = 1;
   double duration_s = 0;  // of its phase, the last reply included
   bool complete = false;  // all was asked, and every query came to an end
   ResponseCounts responses;
-  std::string note;  // why there is no score, for the report; not in the file
+  std::string note;  // why there is no score, or not all of it, for the report; not in the file
 
   std::uint64_t total_samples() const { return unit_samples * num_repeats; }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "coordinator/accuracy/unicode.h"
@@ -47,6 +48,10 @@ void Tally::add(const text::JsonValue& truth, std::string_view text) {
     add_category(truth, text);
     return;
   }
+  if (method_.rule == Rule::kRouge) {
+    add_rouge(truth, text);
+    return;
+  }
   const auto answer = extract(method_.extractor, text);
   if (!answer || !truth.is_string()) {
     return;
@@ -82,8 +87,31 @@ void Tally::add_category(const text::JsonValue& truth, std::string_view text) {
   levels_equal_ += static_cast<std::uint64_t>(differ.first - truths.begin());
 }
 
+void Tally::add_rouge(const text::JsonValue& truth, std::string_view text) {
+  if (!truth.is_string()) {
+    problem_ = why_never_right(method_, truth);
+    return;
+  }
+  const RougeF found = rouge(truth.as_string(), text);
+  rouge_sum_.rouge1 += found.rouge1;
+  rouge_sum_.rouge2 += found.rouge2;
+  rouge_sum_.rouge_l += found.rouge_l;
+}
+
+std::optional<RougeScore> Tally::rouge_score() const {
+  const std::uint64_t texts = counts_.issued - counts_.missing;
+  if (method_.rule != Rule::kRouge || texts == 0 || !problem_.empty()) {
+    return std::nullopt;
+  }
+  const auto mean = [texts](double sum) {
+    return std::nearbyint(sum / static_cast<double>(texts) * 100 * 1e4) / 1e4;
+  };
+  return RougeScore{mean(rouge_sum_.rouge1), mean(rouge_sum_.rouge2), mean(rouge_sum_.rouge_l),
+                    texts};
+}
+
 std::optional<double> Tally::score() const {
-  if (counts_.issued == 0 || !problem_.empty()) {
+  if (counts_.issued == 0 || !problem_.empty() || method_.rule == Rule::kRouge) {
     return std::nullopt;
   }
   if (method_.rule != Rule::kCategoryF1) {

@@ -10,6 +10,7 @@
 
 #include "common/text/json_read.h"
 #include "coordinator/accuracy/method.h"
+#include "coordinator/accuracy/rouge.h"
 
 namespace tutti::accuracy {
 
@@ -23,6 +24,15 @@ struct ResponseCounts {
   friend bool operator==(const ResponseCounts&, const ResponseCounts&) = default;
 };
 
+// Means over what was completed, times 100, rounded to four places. Without Lsum and the total
+// length, which hang on NLTK's sentences.
+struct RougeScore {
+  double rouge1 = 0;
+  double rouge2 = 0;
+  double rouge_l = 0;
+  std::uint64_t texts = 0;  // completed
+};
+
 class Tally {
  public:
   explicit Tally(Method method) : method_(std::move(method)) {}
@@ -31,14 +41,18 @@ class Tally {
   void add(const text::JsonValue& truth, std::string_view text);
   void add_missing();
 
-  // 0 to 1. Nothing when no query was issued, or the truths cannot be compared (see problem()).
+  // 0 to 1, of all rules but kRouge. Nothing when no query was issued, or the truths cannot be
+  // compared (see problem()).
   std::optional<double> score() const;
+  // Of kRouge only. Nothing as with score(), and when no query was completed.
+  std::optional<RougeScore> rouge_score() const;
   const ResponseCounts& counts() const { return counts_; }
   // Why there is no score although there were queries; else empty.
   const std::string& problem() const { return problem_; }
 
  private:
   void add_category(const text::JsonValue& truth, std::string_view text);
+  void add_rouge(const text::JsonValue& truth, std::string_view text);
 
   Method method_;
   ResponseCounts counts_;
@@ -46,6 +60,7 @@ class Tally {
   std::uint64_t levels_equal_ = 0;  // kCategoryF1: over all completed
   std::uint64_t levels_predicted_ = 0;
   std::uint64_t levels_true_ = 0;
+  RougeF rouge_sum_;  // kRouge: over all completed
   std::string problem_;
 };
 

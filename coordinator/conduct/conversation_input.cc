@@ -35,7 +35,7 @@ base::Result<std::shared_ptr<const data::ConversationSet>> read_conversations(
   if (!chosen) {
     return tl::unexpected(chosen.error());
   }
-  if (chosen->pick) {
+  if (chosen->pick || chosen->random) {
     return base::fail(ExitCode::kInput,
                       fmt::format("'{}' is a predefined data set of single requests: leave "
                                   "agentic_inference out, or name a file of conversations",

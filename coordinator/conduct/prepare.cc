@@ -13,6 +13,8 @@
 #include "common/text/json_read.h"
 #include "coordinator/accuracy/tally.h"
 #include "coordinator/conduct/conversation_input.h"
+#include "coordinator/conduct/harmony_rows.h"
+#include "coordinator/conduct/random_rows.h"
 #include "coordinator/conduct/row_choice.h"
 
 namespace tutti::conduct {
@@ -61,13 +63,21 @@ base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Order& or
   return found;
 }
 
-base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::ApiType api,
+base::Result<data::Dataset> read_dataset(const spec::Config& config,
+                                         const spec::DatasetSpec& wanted,
+                                         std::int64_t local_seconds,
                                          std::optional<std::string> truth_column = std::nullopt) {
+  const base::ApiType api = config.endpoint_config.api_type;
   auto chosen = choose_rows(wanted);
   if (!chosen) {
     return tl::unexpected(chosen.error());
   }
-  chosen->file.api = api;
+  if (chosen->random) {
+    return random_rows(wanted, *chosen, api);
+  }
+  // SGLang has no column of text prompts; completions have, and are named like it otherwise.
+  const bool harmony = wants_harmony(config);
+  chosen->file.api = harmony ? base::ApiType::kOpenAiCompletions : api;
   chosen->file.truth_column = std::move(truth_column);
   auto loaded = data::load_dataset(chosen->file);
   if (!loaded) {
@@ -75,6 +85,11 @@ base::Result<data::Dataset> read_dataset(const spec::DatasetSpec& wanted, base::
                       "Failed to load dataset:\n" + spec::to_text(loaded.error()));
   }
   pick_rows(*chosen, *loaded);
+  if (harmony) {
+    if (auto status = tell_in_harmony(config, local_seconds, *loaded); !status) {
+      return tl::unexpected(status.error());
+    }
+  }
   return std::move(*loaded);
 }
 
@@ -392,10 +407,10 @@ void note_bad_truths(const AccuracyInput& wanted, std::vector<std::string>& note
 }
 
 base::Status read_accuracy(const spec::Config& config, const std::vector<accuracy::Scored>& scored,
-                           RunInput& input) {
+                           std::int64_t local_seconds, RunInput& input) {
   for (const accuracy::Scored& each : scored) {
     const spec::DatasetSpec& wanted = config.datasets[each.dataset];
-    auto dataset = read_dataset(wanted, config.endpoint_config.api_type, each.method.truth_column);
+    auto dataset = read_dataset(config, wanted, local_seconds, each.method.truth_column);
     if (!dataset) {
       return tl::unexpected(dataset.error());
     }
@@ -466,7 +481,8 @@ base::Result<data::BodySet> write_bodies(const data::Dataset& dataset,
   return finished(*writer, path);
 }
 
-base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder) {
+base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder,
+                               std::int64_t local_seconds) {
   const spec::Config& config = order.config;
   const auto wanted = performance_dataset(order);
   if (!wanted) {
@@ -478,7 +494,7 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
                       "Accuracy cannot be scored:\n" + spec::to_text(scored.error()));
   }
   RunInput input;
-  if (auto status = read_accuracy(config, *scored, input); !status) {
+  if (auto status = read_accuracy(config, *scored, local_seconds, input); !status) {
     return tl::unexpected(status.error());
   }
   if (*wanted != nullptr && (*wanted)->agentic_inference.present) {
@@ -493,7 +509,7 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
     const auto& notes = input.conversations->notes();
     input.notes.insert(input.notes.end(), notes.begin(), notes.end());
   } else if (*wanted != nullptr) {
-    auto dataset = read_dataset(**wanted, config.endpoint_config.api_type);
+    auto dataset = read_dataset(config, **wanted, local_seconds);
     if (!dataset) {
       return tl::unexpected(dataset.error());
     }

@@ -61,7 +61,9 @@ struct RunInput {
 };
 
 // `folder` is the run folder; it exists. Errors carry the exit code of the reference's table.
-base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder);
+// `local_seconds`: since 1970 on the local clock, for prompts that tell the date.
+base::Result<RunInput> prepare(const spec::Order& order, const std::string& folder,
+                               std::int64_t local_seconds);
 
 // Accuracy-only runs ask one query at a time, as the reference does: rewrites the config so that it
 // says so. Sentences for the log; nothing when there is nothing to rewrite.

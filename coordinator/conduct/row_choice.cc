@@ -18,11 +18,22 @@ base::Result<RowChoice> choose_predefined(const spec::DatasetSpec& wanted) {
   if (!params) {
     return base::fail(ExitCode::kInput, "generate_params cannot be told as JSON");
   }
+  RowChoice out;
+  if (wanted.name == data::kRandomSet) {
+    auto random = data::read_random_prompts(*params);
+    if (!random) {
+      return tl::unexpected(random.error());
+    }
+    if (wanted.path || wanted.format || !wanted.parser.empty()) {
+      out.notes.emplace_back("data set 'random' is drawn: path, format and parser are not used");
+    }
+    out.random = std::move(*random);
+    return out;
+  }
   auto found = data::find_predefined(wanted.name, *params);
   if (!found) {
     return tl::unexpected(found.error());
   }
-  RowChoice out;
   out.file.path = found->path;
   out.file.parser = found->parser.value_or(wanted.parser);
   out.pick = found->pick;
@@ -82,7 +93,7 @@ base::Result<RowChoice> choose_rows(const spec::DatasetSpec& wanted) {
   }
   if (wanted.samples) {
     // Of picked rows the first ones are known when all have been read.
-    auto& first = out.pick ? out.first : out.file.samples;
+    auto& first = out.pick || out.random ? out.first : out.file.samples;
     first = static_cast<std::uint64_t>(*wanted.samples);
   }
   return out;

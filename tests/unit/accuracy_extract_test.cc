@@ -117,7 +117,8 @@ TEST(AccuracyExtract, BytesThatAreNoUtf8AreReplacedNotFatal) {
 
 TEST(AccuracyExtract, NamesAreTheConfigsAndTheFiles) {
   EXPECT_EQ(extractor_named("abcd_extractor"), Extractor::kAbcd);
-  EXPECT_EQ(extractor_named("function_call_extractor"), std::nullopt);
+  EXPECT_EQ(extractor_named("function_call_extractor"), Extractor::kFunctionCall);
+  EXPECT_STREQ(class_name(Extractor::kFunctionCall), "FunctionCallExtractor");
   EXPECT_STREQ(class_name(Extractor::kAbcd), "ABCDExtractor");
   EXPECT_STREQ(class_name(Extractor::kBoxedMath), "BoxedMathExtractor");
   EXPECT_STREQ(class_name(Extractor::kIdentity), "IdentityExtractor");

@@ -117,6 +117,25 @@ TEST(AccuracyTally, CategoriesThatAreNoTextLeaveNoScoreAndSayWhy) {
   EXPECT_THAT(tally.problem(), HasSubstr("ground_truth"));
 }
 
+TEST(AccuracyTally, RougeIsAMeanOverWhatWasCompleted) {
+  Tally tally(method(Rule::kRouge));
+  EXPECT_FALSE(tally.rouge_score());
+  tally.add(truth("the cat sat"), " The cats, sat! ");
+  tally.add(truth("the cat sat"), "a dog");
+  tally.add(truth("one two"), "");  // failed
+  tally.add_missing();
+  const auto score = tally.rouge_score();
+  ASSERT_TRUE(score);
+  EXPECT_EQ(tally.score(), std::nullopt);
+  EXPECT_DOUBLE_EQ(score->rouge1, 33.3333);
+  EXPECT_DOUBLE_EQ(score->rouge2, 33.3333);
+  EXPECT_DOUBLE_EQ(score->rouge_l, 33.3333);
+  EXPECT_EQ(score->texts, 3U);
+  tally.add(JsonValue::of_int(3), "x");
+  EXPECT_FALSE(tally.rouge_score());
+  EXPECT_THAT(tally.problem(), HasSubstr("ground_truth"));
+}
+
 spec::Config config_with(spec::AccuracyConfig accuracy) {
   spec::Config config;
   config.datasets.resize(2);
@@ -161,6 +180,15 @@ TEST(AccuracyMethod, WhatIsScoredHereIsChosenInOrder) {
   EXPECT_EQ(chosen->front().method.separator, "/");
 }
 
+TEST(AccuracyMethod, RougeIsScoredWithAnExtractorThatIsNotUsed) {
+  const auto chosen = choose_methods(
+      config_with(wanted(spec::Scorer::kRouge, "identity_extractor")), spec::RunMode::kAcc);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->front().method.rule, Rule::kRouge);
+  EXPECT_THAT(refusal(config_with(wanted(spec::Scorer::kRouge, std::nullopt))),
+              HasSubstr("requires an extractor"));
+}
+
 TEST(AccuracyMethod, PerfModeAsksAndScoresNothing) {
   const auto config = config_with(wanted(spec::Scorer::kSweBench, std::nullopt));
   const auto chosen = choose_methods(config, spec::RunMode::kPerf);
@@ -172,7 +200,6 @@ TEST(AccuracyMethod, EveryForeignScorerIsRefusedByName) {
   using spec::Scorer;
   const std::vector<std::pair<Scorer, std::string>> refused = {
       {Scorer::kNone, "needs a scorer"},
-      {Scorer::kRouge, "rouge"},
       {Scorer::kCodeBench, "code_bench_scorer"},
       {Scorer::kAgenticInline, "agentic_inference_inline"},
       {Scorer::kVbench, "vbench"},
@@ -193,8 +220,7 @@ TEST(AccuracyMethod, ExtractorsExtrasAndNamesAreChecked) {
               HasSubstr("requires an extractor"));
   EXPECT_THAT(refusal(config_with(wanted(Scorer::kPassAt1, "regex_extractor"))),
               HasSubstr("'regex_extractor' is not registered"));
-  EXPECT_THAT(refusal(config_with(wanted(Scorer::kPassAt1, "function_call_extractor"))),
-              HasSubstr("bfcl_v4"));
+  EXPECT_EQ(refusal(config_with(wanted(Scorer::kPassAt1, "function_call_extractor"))), "");
   spec::AccuracyConfig extra = wanted(Scorer::kPassAt1, "abcd_extractor");
   extra.extras = spec::Tree::map();
   extra.extras.set("timeout", spec::Tree::of_int(3));
@@ -226,6 +252,23 @@ Entry entry(std::string name, std::optional<double> score) {
   out.complete = true;
   out.responses = {8, 6, 1, 1};
   return out;
+}
+
+TEST(AccuracyResults, RougeIsAnObjectOfTextsAndInNoAverage) {
+  Entry summary = entry("s", std::nullopt);
+  summary.rouge = RougeScore{38.5, 100, 0, 13368};
+  const std::string file = results_json({entry("q", 0.25), summary});
+  EXPECT_THAT(file, HasSubstr("\"average_accuracy\": 0.25"));
+  EXPECT_THAT(file, HasSubstr(R"("score": {
+        "rouge1": "38.5",
+        "rouge2": "100.0",
+        "rougeL": "0.0",
+        "gen_num": 13368
+      })"));
+  EXPECT_THAT(results_text({summary}), HasSubstr("s: rouge1 38.5, rouge2 100.0, rougeL 0.0 (unit"));
+  EXPECT_EQ(score_line(summary),
+            "Score for s: {'rouge1': '38.5', 'rouge2': '100.0', 'rougeL': '0.0', 'gen_num': 13368} "
+            "(2 repeats, complete=True)");
 }
 
 TEST(AccuracyResults, TheFileHasTheReferencesFieldsInOrder) {

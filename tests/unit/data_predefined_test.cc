@@ -101,7 +101,7 @@ TEST_F(PredefinedTest, WhatIsNotThereIsSaidWithItsSource) {
   put("livecodebench/release_v6/a.parquet");
   put("livecodebench/release_v6/b.parquet");
   EXPECT_THAT(found("livecodebench"), HasSubstr("exactly one"));
-  EXPECT_THAT(found("random"), HasSubstr("not generated"));
+  EXPECT_THAT(found("random::x"), HasSubstr("Dataset random does not have a preset"));
   EXPECT_THAT(found("agentic_inference_conversations"), HasSubstr("agentic_inference"));
 }
 

@@ -47,7 +47,7 @@ struct Rig {
             folder.path(), load, column),
         "run.yaml", [](const std::string&) { return std::nullopt; });
     EXPECT_TRUE(read) << (read ? "" : spec::to_text(read.error().problems));
-    return conduct::prepare(spec::Order{read->config, mode, {}}, folder.path());
+    return conduct::prepare(spec::Order{read->config, mode, {}}, folder.path(), 0);
   }
 
   template <class... Lines>

@@ -1,0 +1,3 @@
+tutti_test(rouge_conformance_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/rouge_test.cc ${CMAKE_CURRENT_LIST_DIR}/random_vectors.cc
+  DEPS tutti_accuracy nlohmann_json::nlohmann_json OpenSSL::Crypto PLACES)
