@@ -377,9 +377,10 @@ std::string options_help() {
       "  tutti-mock --port 18000 --ttft 50ms --gap 10ms --tokens 64\n"
       "  tutti-mock --ports 18000,18001 --ttft lognormal:200ms:0.5 --tokens uniform:10:200\n"
       "  tutti-mock --port 0 --fault status:503@10% --fault reset-after:5@every:50 --seed 7\n\n"
-      "Serves POST /v1/chat/completions and /v1/completions (streams and single documents),\n"
-      "GET /v1/models, /health and /metrics (Prometheus text). It prints `listening URL` for each\n"
-      "port, runs until SIGINT or SIGTERM, and then prints one line of totals. One thread.\n";
+      "Serves POST /v1/chat/completions, /v1/completions, SGLang's /generate (streams and single\n"
+      "documents) and /v1/videos/generations, GET /v1/models, /health and /metrics (Prometheus\n"
+      "text). It prints `listening URL` for each port, runs until SIGINT or SIGTERM, and then\n"
+      "prints one line of totals. One thread.\n";
   for (const Flag& flag : kFlags) {
     if (flag.apply == nullptr) {
       out += fmt::format("\n{}:\n", flag.name);
