@@ -458,10 +458,10 @@ TEST(RunAccuracy, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
     return run_program({"tutti", "benchmark", "from-config", "-c", path, "--mode", mode});
   };
   for (const std::string mode : {"acc", "both"}) {
-    const Ran rouge = refused("{eval_method: rouge, extractor: identity_extractor}", mode);
-    EXPECT_EQ(rouge.exit_code, 2) << rouge.output;
-    EXPECT_THAT(rouge.output,
-                AllOf(HasSubstr("datasets.1.accuracy_config.eval_method"), HasSubstr("rouge")));
+    const Ran foreign = refused("{eval_method: bfcl_v4, extractor: identity_extractor}", mode);
+    EXPECT_EQ(foreign.exit_code, 2) << foreign.output;
+    EXPECT_THAT(foreign.output,
+                AllOf(HasSubstr("datasets.1.accuracy_config.eval_method"), HasSubstr("bfcl_v4")));
   }
   EXPECT_THAT(refused("{}", "both").output, HasSubstr("needs a scorer"));
   EXPECT_THAT(refused("{eval_method: pass_at_1}", "both").output,
