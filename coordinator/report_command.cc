@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "common/base/log.h"
+#include "common/spec/read.h"
 #include "common/sys/process.h"
 #include "coordinator/commands.h"
 #include "coordinator/report/rebuild.h"
 #include "coordinator/report/report.h"
 #include "coordinator/report/run_folder.h"
+#include "coordinator/scoring.h"
 #include "coordinator/token_counting.h"
 
 namespace tutti {
@@ -24,6 +27,7 @@ struct Asked {
   std::vector<std::string> spools;
   std::string folder;
   std::string run;
+  std::string config;
 };
 
 bool is_run_id(const std::string& text) {
@@ -43,8 +47,11 @@ base::Result<Asked> read_words(const Words& words) {
       out.folder = words[++i];
     } else if (word == "--run" && has_value && out.run.empty()) {
       out.run = words[++i];
+    } else if (word == "--config" && has_value && out.config.empty()) {
+      out.config = words[++i];
     } else {
-      const bool known = word == "--from-spools" || word == "--report-dir" || word == "--run";
+      const bool known = word == "--from-spools" || word == "--report-dir" || word == "--run" ||
+                         word == "--config";
       return base::fail(ExitCode::kUsage, known ? fmt::format("{} needs a value, once", word)
                                                 : fmt::format("report knows no \"{}\"", word));
     }
@@ -93,6 +100,7 @@ ExitCode fail_with(const base::Error& error, ExitCode code) {
 
 std::string report_help() {
   return "Usage: tutti report --from-spools DIR… [--run ID] [--report-dir OUT]\n"
+         "                                  [--config FILE]\n"
          "\n"
          "Rebuilds the run folder of a run whose coordinator was lost, from the spool folders of "
          "its\n"
@@ -105,6 +113,9 @@ std::string report_help() {
          "  --report-dir OUT    folder to write; may be the lost run's own, which then has its\n"
          "                      config.yaml (default: rebuilt_ and the run's id in the temporary "
          "folder)\n"
+         "  --config FILE       the run's config.yaml, to score its accuracy data sets, which must "
+         "be\n"
+         "                      here (default: the one in the report folder)\n"
          "\n"
          "The report is marked INVALID. Which queries the coordinator had given out and nobody "
          "recorded\n"
@@ -131,6 +142,40 @@ static std::optional<report::TokenCounts> count_rebuilt(const report::Rebuilt& r
   return count_tokens(*counter, run.facts, run.ledger, nullptr, terms, base::SystemClock());
 }
 
+// The config whose data sets have the right answers; nothing: the run asked none, or it is not
+// here, which is not said twice.
+static base::Result<std::optional<spec::Config>> config_to_score(
+    const Asked& asked, const report::SpoolSurvey& survey) {
+  const auto& phases = survey.planned.phases;
+  const bool asks = std::any_of(phases.begin(), phases.end(), [](const report::PhaseFacts& phase) {
+    return phase.kind == base::PhaseKind::kAccuracy;
+  });
+  const std::string path = asked.config.empty() ? asked.folder + "/config.yaml" : asked.config;
+  if (asked.config.empty() && (!asks || !std::filesystem::exists(path))) {
+    if (asks) {
+      base::log_warning("report", fmt::format("accuracy is not scored: {} is not there; give the "
+                                              "run's config.yaml with --config",
+                                              path));
+    }
+    return std::nullopt;
+  }
+  if (!asks) {
+    base::log_warning("report", "the run has no accuracy data set: --config is not needed");
+    return std::nullopt;
+  }
+  // Nobody is asked: the key that a written config has not got is not wanted.
+  spec::Tree endpoint = spec::Tree::map();
+  endpoint.set("api_key", spec::Tree());
+  spec::Tree overlay = spec::Tree::map();
+  overlay.set("endpoint_config", std::move(endpoint));
+  const auto reading = spec::read_config_file(path, spec::process_environment, overlay);
+  if (!reading) {
+    return base::fail(ExitCode::kInput, fmt::format("{} cannot be read:\n{}", path,
+                                                    spec::to_text(reading.error().problems)));
+  }
+  return reading->config;
+}
+
 ExitCode report_command(const Words& words) {
   auto asked = read_words(words);
   if (!asked) {
@@ -147,6 +192,10 @@ ExitCode report_command(const Words& words) {
   if (const auto status = open_folder(asked->folder); !status) {
     return fail_with(status.error(), ExitCode::kSetup);
   }
+  const auto config = config_to_score(*asked, *survey);
+  if (!config) {
+    return fail_with(config.error(), ExitCode::kInput);
+  }
   base::log_info("report",
                  fmt::format("run {}: rebuilding from the spools of {} of {} agents", id,
                              survey->agents.size(),
@@ -156,10 +205,13 @@ ExitCode report_command(const Words& words) {
     return fail_with(rebuilt.error(), ExitCode::kSetup);
   }
   const auto counts = count_rebuilt(*rebuilt);
-  const auto made = report::make_report(rebuilt->facts, rebuilt->ledger, verdict::Rules{},
-                                        counts ? &*counts : nullptr);
+  auto made = report::make_report(rebuilt->facts, rebuilt->ledger, verdict::Rules{},
+                                  counts ? &*counts : nullptr);
   if (!made) {
     return fail_with(made.error(), ExitCode::kSetup);
+  }
+  if (*config) {
+    made->accuracy = score_rebuilt(**config, *rebuilt);
   }
   const auto status = report::write_run_folder(*made, rebuilt->ledger, NoPrompts{}, asked->folder);
   std::fputs(("\n" + report::console_text(*made) + "\n").c_str(), stdout);

@@ -1,11 +1,12 @@
 #pragma once
 
-// score_run(): from the ledger's texts and the data sets' right answers to what the report says of
+// From the ledger's texts and the data sets' right answers to what the report says of
 // accuracy. After the run, on the main thread; one read of each reply's text.
 
 #include "coordinator/accuracy/results.h"
 #include "coordinator/conduct/prepare.h"
 #include "coordinator/conduct/run_host.h"
+#include "coordinator/report/rebuild.h"
 
 namespace tutti {
 
@@ -13,5 +14,10 @@ namespace tutti {
 // entry is complete when the run reached its end and every query of its phase has a record. Logs
 // each score.
 accuracy::Entries score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome);
+
+// The same of a run rebuilt from spools, over what is known to have been issued; no entry is
+// complete. `config` is the run's own; its data sets must be here, and as they were. What cannot be
+// scored is an entry that says why.
+accuracy::Entries score_rebuilt(const spec::Config& config, const report::Rebuilt& run);
 
 }  // namespace tutti

@@ -14,8 +14,6 @@
 #include "coordinator/accuracy/tally.h"
 #include "coordinator/conduct/conversation_input.h"
 #include "coordinator/conduct/harmony_rows.h"
-#include "coordinator/conduct/random_rows.h"
-#include "coordinator/conduct/row_choice.h"
 
 namespace tutti::conduct {
 namespace {
@@ -63,34 +61,10 @@ base::Result<const spec::DatasetSpec*> performance_dataset(const spec::Order& or
   return found;
 }
 
-base::Result<data::Dataset> read_dataset(const spec::Config& config,
-                                         const spec::DatasetSpec& wanted,
-                                         std::int64_t local_seconds,
-                                         std::optional<std::string> truth_column = std::nullopt) {
-  const base::ApiType api = config.endpoint_config.api_type;
-  auto chosen = choose_rows(wanted);
-  if (!chosen) {
-    return tl::unexpected(chosen.error());
-  }
-  if (chosen->random) {
-    return random_rows(wanted, *chosen, api);
-  }
-  // SGLang has no column of text prompts; completions have, and are named like it otherwise.
-  const bool harmony = wants_harmony(config);
-  chosen->file.api = harmony ? base::ApiType::kOpenAiCompletions : api;
-  chosen->file.truth_column = std::move(truth_column);
-  auto loaded = data::load_dataset(chosen->file);
-  if (!loaded) {
-    return base::fail(ExitCode::kSetup,
-                      "Failed to load dataset:\n" + spec::to_text(loaded.error()));
-  }
-  pick_rows(*chosen, *loaded);
-  if (harmony) {
-    if (auto status = tell_in_harmony(config, local_seconds, *loaded); !status) {
-      return tl::unexpected(status.error());
-    }
-  }
-  return std::move(*loaded);
+// Text becomes token ids where the model and the API want it so.
+base::Status tell_rows(const spec::Config& config, std::int64_t local_seconds,
+                       data::Dataset& dataset) {
+  return wants_harmony(config) ? tell_in_harmony(config, local_seconds, dataset) : base::Status{};
 }
 
 text::JsonValue json_of(const spec::WholeNumber& number) {
@@ -409,21 +383,18 @@ void note_bad_truths(const AccuracyInput& wanted, std::vector<std::string>& note
 base::Status read_accuracy(const spec::Config& config, const std::vector<accuracy::Scored>& scored,
                            std::int64_t local_seconds, RunInput& input) {
   for (const accuracy::Scored& each : scored) {
-    const spec::DatasetSpec& wanted = config.datasets[each.dataset];
-    auto dataset = read_dataset(config, wanted, local_seconds, each.method.truth_column);
-    if (!dataset) {
-      return tl::unexpected(dataset.error());
+    auto made = read_accuracy_set(config, each);
+    if (!made) {
+      return tl::unexpected(made.error());
     }
-    AccuracyInput made;
-    made.name = wanted.name;
-    made.dataset = std::move(*dataset);
-    made.method = each.method;
-    made.repeats = static_cast<std::uint64_t>(wanted.accuracy_config.num_repeats);
-    for (const std::string& note : made.dataset.notes) {
-      input.notes.push_back(fmt::format("data set {}: {}", made.name, note));
+    if (auto status = tell_rows(config, local_seconds, made->dataset); !status) {
+      return status;
     }
-    note_bad_truths(made, input.notes);
-    input.accuracy.push_back(std::move(made));
+    for (const std::string& note : made->dataset.notes) {
+      input.notes.push_back(fmt::format("data set {}: {}", made->name, note));
+    }
+    note_bad_truths(*made, input.notes);
+    input.accuracy.push_back(std::move(*made));
   }
   return {};
 }
@@ -509,9 +480,12 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
     const auto& notes = input.conversations->notes();
     input.notes.insert(input.notes.end(), notes.begin(), notes.end());
   } else if (*wanted != nullptr) {
-    auto dataset = read_dataset(config, **wanted, local_seconds);
+    auto dataset = read_dataset(config, **wanted);
     if (!dataset) {
       return tl::unexpected(dataset.error());
+    }
+    if (auto status = tell_rows(config, local_seconds, *dataset); !status) {
+      return tl::unexpected(status.error());
     }
     input.dataset = std::move(*dataset);
     input.notes.insert(input.notes.end(), input.dataset.notes.begin(), input.dataset.notes.end());

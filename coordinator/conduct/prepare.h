@@ -19,7 +19,7 @@
 #include "common/plan/schedule.h"
 #include "common/spec/flags.h"
 #include "common/wire/messages.h"
-#include "coordinator/accuracy/method.h"
+#include "coordinator/conduct/dataset_input.h"
 
 namespace tutti::conduct {
 
@@ -29,15 +29,6 @@ struct PhaseInput {
   std::optional<base::Duration> issue_cap;
   std::optional<base::Duration> drain_timeout;
   bool ends_with_first_user = false;  // as RunPhase
-};
-
-// A data set whose replies are scored, and how.
-struct AccuracyInput {
-  std::string name;  // of its phase, too
-  data::Dataset dataset;
-  accuracy::Method method;
-  std::uint64_t repeats = 1;
-  std::uint32_t phase = 0;  // index in RunInput::phases
 };
 
 struct RunInput {

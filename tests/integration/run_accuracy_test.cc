@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <csignal>
@@ -323,6 +324,61 @@ TEST(RunAccuracy, ReasoningIsPartOfWhatIsScored) {
   EXPECT_EQ(letters["response_counts"], counts(24, 24, 0, 0));
 }
 
+// The coordinator is killed in the phase of the letters. What the agent's spool holds is scored by
+// the lost run's own config; which replies are right is known from their rows.
+TEST(RunAccuracy, ALostRunsSpoolsAreScored) {
+  const Mock mock(1, {"--text", "echo", "--ttft", "60ms", "--gap", "1ms"});
+  const Client at = client("accuracy-spools", mock.urls());
+  const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
+  const std::string spool = at.folder + "/spool";
+  Program coordinator({"tutti", "benchmark", "from-config", "-c", at.config, "--mode", "both",
+                       "--listen", address, "--expect-agents", "1"});
+  Program agent({"tutti-agent", "--connect", address, "--cache-dir", at.folder + "/cache",
+                 "--spool-dir", spool});
+  for (int i = 0; i < 1500 && mock.metric("tutti_mock_finished_total") < 70; ++i) {
+    poll(nullptr, 0, 5);
+  }
+  coordinator.signal(SIGKILL);
+  coordinator.wait(5'000);
+  ASSERT_EQ(agent.wait(20'000), 4) << agent.output();
+
+  std::filesystem::copy(at.report + "/config.yaml", at.folder + "/kept.yaml");
+  const auto rebuild = [&](const std::string& folder, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"tutti", "report",       "--from-spools",
+                                   spool,   "--report-dir", folder};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  };
+  const Ran ran = rebuild(at.report);
+  ASSERT_EQ(ran.exit_code, 4) << ran.output;
+  const json rows = read_json(at.report + "/sample_idx_map.json")["letters"];
+  int right = 0;
+  for (const auto& [id, row] : rows.items()) {
+    right += row.get<int>() < 6 ? 1 : 0;
+  }
+  const json results = results_of(at);
+  const json letters = results["accuracy_scores"][0];
+  const json seen = letters["response_counts"];
+  ASSERT_GT(seen["scored"], 0);
+  EXPECT_EQ(seen["scored"], rows.size());
+  EXPECT_DOUBLE_EQ(letters["score"].get<double>(), right / seen["issued"].get<double>());
+  EXPECT_EQ(letters["complete"], false);
+  EXPECT_TRUE(results["accuracy_scores"][1]["score"].is_null());
+  EXPECT_THAT(read_text(at.report + "/report.txt"),
+              AllOf(HasSubstr("what nobody recorded is not counted"),
+                    HasSubstr("not asked: the run ended before its phase")));
+
+  const Ran bare = rebuild(at.folder + "/bare");
+  EXPECT_EQ(bare.exit_code, 4) << bare.output;
+  EXPECT_THAT(bare.output, HasSubstr("give the run's config.yaml with --config"));
+  EXPECT_FALSE(std::filesystem::exists(at.folder + "/bare/accuracy"));
+  std::filesystem::remove(at.folder + "/letters.jsonl");
+  const Ran gone = rebuild(at.folder + "/gone", {"--config", at.folder + "/kept.yaml"});
+  EXPECT_EQ(gone.exit_code, 4) << gone.output;
+  EXPECT_THAT(gone.output, HasSubstr("letters: its right answers cannot be read"));
+  EXPECT_EQ(rebuild(at.folder + "/none", {"--config", "/not/there.yaml"}).exit_code, 2);
+}
+
 TEST(RunAccuracy, FailedQueriesAreEmptyAndScoreNothing) {
   const Mock mock(
       1, {"--text", "echo", "--ttft", "1ms", "--gap", "1ms", "--fault", "status:500@at:1-6"});
@@ -402,10 +458,10 @@ TEST(RunAccuracy, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
     return run_program({"tutti", "benchmark", "from-config", "-c", path, "--mode", mode});
   };
   for (const std::string mode : {"acc", "both"}) {
-    const Ran rouge = refused("{eval_method: rouge, extractor: identity_extractor}", mode);
-    EXPECT_EQ(rouge.exit_code, 2) << rouge.output;
-    EXPECT_THAT(rouge.output,
-                AllOf(HasSubstr("datasets.1.accuracy_config.eval_method"), HasSubstr("rouge")));
+    const Ran foreign = refused("{eval_method: bfcl_v4, extractor: identity_extractor}", mode);
+    EXPECT_EQ(foreign.exit_code, 2) << foreign.output;
+    EXPECT_THAT(foreign.output,
+                AllOf(HasSubstr("datasets.1.accuracy_config.eval_method"), HasSubstr("bfcl_v4")));
   }
   EXPECT_THAT(refused("{}", "both").output, HasSubstr("needs a scorer"));
   EXPECT_THAT(refused("{eval_method: pass_at_1}", "both").output,
