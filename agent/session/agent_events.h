@@ -28,6 +28,10 @@ struct MessageFrom {
 struct StoodStill {
   base::Duration silence{};
 };
+// This host was suspended: its clock is that much behind, and nobody knows what was missed.
+struct Suspended {
+  base::Duration lasted{};
+};
 struct LinkLost {
   std::string why;
 };
@@ -71,9 +75,9 @@ struct StopAsked {
 };
 struct Tick {};
 
-using Event =
-    std::variant<Connected, MessageFrom, StoodStill, LinkLost, BodiesOpened, BodiesStored,
-                 EngineWarmed, RecordsDone, EngineRecalled, EngineAborted, Gauges, StopAsked, Tick>;
+using Event = std::variant<Connected, MessageFrom, StoodStill, Suspended, LinkLost, BodiesOpened,
+                           BodiesStored, EngineWarmed, RecordsDone, EngineRecalled, EngineAborted,
+                           Gauges, StopAsked, Tick>;
 
 // ---- commands --------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@
 #include "common/sys/address.h"
 #include "common/sys/limits.h"
 #include "common/sys/process.h"
+#include "common/sys/suspend.h"
 
 namespace tutti::session {
 namespace {
@@ -99,6 +100,7 @@ class AgentHost {
   std::uint64_t unspooled_batches_ = 0;
 
   SessionMeter meter_;
+  sys::SuspendWatch suspend_watch_;
 
   base::Instant now_{};
   base::Instant wait_ends_at_{};  // the wait before this turn ends then, at the latest
@@ -136,6 +138,9 @@ void AgentHost::turn() {
   now_ = clock_.mono();
   if (link_.mute(now_)) {
     feed(StoodStill{now_ - link_.spoke_at()});
+  }
+  if (const auto lasted = suspend_watch_.look(sys::read_suspended()); lasted.ns > 0) {
+    feed(Suspended{lasted});
   }
   const base::Instant looked_at = now_;  // silence is judged up to here
   link_.receive(now_, messages_);

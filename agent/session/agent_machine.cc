@@ -372,6 +372,14 @@ void AgentMachine::on(const StoodStill& event) {
   }
 }
 
+// Its clock's distance to the coordinator's was measured before.
+void AgentMachine::on(const Suspended& event) {
+  if (state_ >= AgentState::kJoined && state_ <= AgentState::kInPhase) {
+    leave(ExitCode::kExecution,
+          fmt::format("this agent's host was suspended for {:.1f} s", event.lasted.to_seconds()));
+  }
+}
+
 void AgentMachine::on(const LinkLost& event) {
   if (!linked_) {
     ++illegal_;

@@ -86,6 +86,7 @@ class AgentMachine {
   void on(const Connected& event);
   void on(MessageFrom& event);
   void on(const StoodStill& event);
+  void on(const Suspended& event);
   void on(const LinkLost& event);
   void on(const BodiesOpened& event);
   void on(const BodiesStored& event);

@@ -14,6 +14,7 @@
 #include "common/data/body_transfer.h"
 #include "common/sys/limits.h"
 #include "common/sys/rendezvous.h"
+#include "common/sys/suspend.h"
 #include "coordinator/conduct/centre_room.h"
 #include "coordinator/conduct/clock_fit.h"
 
@@ -82,6 +83,7 @@ class RunHost {
   void take_progress(AgentKey agent, const wire::Progress& progress);
   void take_signals();
   void watch_children();
+  void watch_sleep();
   void ship_bodies();
   void begin_phase(const PhaseStarted& started);
   void draw();
@@ -115,6 +117,7 @@ class RunHost {
   std::vector<report::PhaseFacts> phases_;
   std::uint64_t phase_stored_ = 0;
   std::uint64_t phase_failed_ = 0;
+  sys::SuspendWatch suspend_watch_;
   std::string unstored_;  // why records are stored no more
   base::Instant watch_told_at_{};
   base::Instant started_at_{};
@@ -221,6 +224,7 @@ void RunHost::turn() {
   arrivals_.clear();
   take_signals();
   watch_children();
+  watch_sleep();
   if (now_ >= machine_.next_tick()) {
     feed(Tick{peers_->all_heard()});
   }
@@ -419,6 +423,16 @@ void RunHost::watch_children() {
       feed(StopAsked{StopKind::kWatchdog,
                      fmt::format("agent {} could not start: {}", end.name, end.how)});
     }
+  }
+}
+
+void RunHost::watch_sleep() {
+  const base::Duration lasted = suspend_watch_.look(sys::read_suspended());
+  if (lasted.ns > 0 && !finished_) {
+    feed(StopAsked{StopKind::kWatchdog,
+                   fmt::format("the coordinator's host was suspended for {:.1f} s: agents may have "
+                               "given it up, and their clocks are not known any more",
+                               lasted.to_seconds())});
   }
 }
 

@@ -257,7 +257,7 @@ void RunMachine::judge_phase() {
     const Duration seen = since_start - plan_.heartbeat * 2;
     const auto idle = plan::ResponseIdle(plan_.timeouts.response_idle).evaluate(watched, seen);
     if (!idle.proceeds()) {
-      stop_run(ExitCode::kExecution, idle.reason, plan_.timeouts.grace);
+      stop_run(ExitCode::kExecution, idle.reason, Duration{});
     }
   }
 }

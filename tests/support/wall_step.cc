@@ -2,7 +2,8 @@
 // time service steps it. The step comes once the file WALL_STEP_FILE exists; it is WALL_STEP_S
 // seconds. With WALL_STEP_STAMPS=1 the kernel's receive stamps step along, as they do on a host
 // whose clock is really set; without, only this process sees another wall time than its kernel.
-// The monotonic clock never steps.
+// The monotonic clock never steps. With WALL_STEP_SUSPEND=1 the clock that counts sleep steps
+// along, as on a host that was suspended for that long.
 
 #include <dlfcn.h>
 #include <sys/socket.h>
@@ -60,7 +61,8 @@ extern "C" {
 
 int clock_gettime(clockid_t id, timespec* out) noexcept {
   const int rc = real_clock(id, out);
-  if (rc == 0 && is_wall(id)) {
+  static const bool suspend = std::getenv("WALL_STEP_SUSPEND") != nullptr;
+  if (rc == 0 && (is_wall(id) || (suspend && id == CLOCK_BOOTTIME))) {
     out->tv_sec += step_s();
   }
   return rc;

@@ -323,6 +323,27 @@ TEST(AgentMachine, AfterAStandstillItStartsNothingAndLeaves) {
   EXPECT_THAT(exits[0].reason, HasSubstr("stood still for 3.0 s"));
 }
 
+TEST(AgentMachine, ASuspendedHostLeavesTheRunByItsOwnWordAndGivesBackWhatItHas) {
+  Bench bench;
+  bench.get_ready();
+  bench.arm(base::Pacing::kClosedLoop, 2);
+  bench.lease(0, 4);
+  bench.step(Suspended{Duration::seconds(90)});
+  ASSERT_EQ(bench.done<EngineRecall>().size(), 1U);
+  bench.step(EngineRecalled{7, 0, {2, 3}});
+  bench.finish(0, 2);
+  EXPECT_THAT(bench.said<wire::Goodbye>().at(0).reason, HasSubstr("suspended for 90.0 s"));
+}
+
+TEST(AgentMachine, AHostThatSleptBetweenPhasesLeavesToo) {
+  Bench bench;
+  bench.step(Suspended{Duration::seconds(90)});
+  EXPECT_EQ(bench.machine.state(), AgentState::kGreeting) << "no clock was measured yet";
+  bench.get_ready();
+  bench.step(Suspended{Duration::seconds(2)});
+  EXPECT_THAT(bench.said<wire::Goodbye>().at(0).reason, HasSubstr("suspended for 2.0 s"));
+}
+
 TEST(AgentMachine, BetweenPhasesAStandstillIsNotJudged) {
   Bench bench;
   bench.get_ready();

@@ -527,6 +527,9 @@ TEST(RunMachine, SilentEndpointsEndTheRunWithFour) {
   ASSERT_TRUE(theatre.outcome.has_value());
   EXPECT_EQ(theatre.outcome->exit, ExitCode::kExecution);
   EXPECT_THAT(theatre.reasons(), HasSubstr("EndpointResponseIdleTimeoutError"));
+  EXPECT_EQ(theatre.reasons().find("EndpointResponseIdleTimeoutError"),
+            theatre.reasons().rfind("EndpointResponseIdleTimeoutError"))
+      << "said twice: " << theatre.reasons();
 }
 
 TEST(RunMachine, TheRunTimeoutAbortsAtOnce) {

@@ -14,6 +14,7 @@
 #include "common/sys/limits.h"
 #include "common/sys/poller.h"
 #include "common/sys/process.h"
+#include "common/sys/suspend.h"
 #include "common/sys/tcp_counters.h"
 #include "common/sys/timer.h"
 
@@ -23,6 +24,20 @@ namespace {
 bool readable(int fd, int timeout_ms) {
   pollfd waiting{fd, POLLIN, 0};
   return poll(&waiting, 1, timeout_ms) == 1;
+}
+
+// A gap between the two reads must not look like sleep, and sleep is told once.
+TEST(SuspendWatch, TellsSleepOnceAndNeverAPauseBetweenItsReads) {
+  using base::Duration;
+  SuspendWatch watch;
+  const auto seconds = [](std::int64_t s) { return Duration::seconds(s); };
+  EXPECT_EQ(watch.look({seconds(5), seconds(5)}), Duration{}) << "from before we began";
+  EXPECT_EQ(watch.look({seconds(5), seconds(8)}), Duration{}) << "stopped while it read";
+  EXPECT_EQ(watch.look({seconds(5), seconds(5)}), Duration{});
+  EXPECT_EQ(watch.look({seconds(17), seconds(17)}), seconds(12));
+  EXPECT_EQ(watch.look({seconds(17), seconds(17)}), Duration{});
+  const SuspendReading now = read_suspended();
+  EXPECT_LE(now.at_least, now.at_most);
 }
 
 TEST(Fd, ClosesOnceAndMoveLeavesNothingBehind) {
