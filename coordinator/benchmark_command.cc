@@ -199,7 +199,9 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
   if (!made) {
     return fail_with(made.error());
   }
-  made->accuracy = score_run(input, outcome);
+  Scores scores = score_run(input, outcome);
+  made->accuracy = std::move(scores.entries);
+  made->turn_scores = std::move(scores.turns);
   twist.summary = made->summary;
   const SentPrompts prompts(input);
   const auto status = write_or_rescue(*made, prompts, outcome.ledger, settings.folder);

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "coordinator/accuracy/tally.h"
+#include "coordinator/accuracy/turn_scores.h"
 
 namespace tutti {
 namespace {
@@ -97,6 +98,81 @@ void tell(const accuracy::Entry& entry) {
   }
 }
 
+// Of one turn that was issued. False: its reply could not be read back.
+bool add_turn(const data::Conversation& conversation, accuracy::TurnName name,
+              const ledger::Fact* fact, const ledger::Ledger& ledger,
+              accuracy::TurnScores& scores) {
+  const bool workflow = accuracy::is_workflow(conversation.id);
+  const std::size_t answer_row = name.turn - 1;  // a client's turn is never followed by another
+  const auto truth = answer_row < conversation.rows.size()
+                         ? accuracy::truth_of(workflow, conversation.rows[answer_row].cells)
+                         : std::nullopt;
+  if (!truth) {
+    scores.add_excluded(std::move(name));
+    return true;
+  }
+  if (fact == nullptr || !fact->ok()) {
+    scores.add_missing(std::move(name), *truth);
+    return true;
+  }
+  ledger::Texts texts;
+  if (auto read = ledger.texts(*fact, texts); !read) {
+    base::log_error("accuracy", read.error().message);
+    return false;
+  }
+  const wire::OutputText& output = texts.output;
+  scores.add(std::move(name), *truth,
+             accuracy::answer_of(workflow, output.reasoning_first + output.reasoning_rest,
+                                 output.content_first + output.content_rest, output.tool_calls));
+  return true;
+}
+
+// The turns of the performance phase, against those recorded.
+void add_turn_scores(const conduct::RunInput& input, const Scene& scene, Scores& out) {
+  accuracy::Entry& entry = out.entries.emplace_back();
+  entry.dataset_name = "performance";
+  entry.of_performance = true;
+  entry.unit_samples = input.measured_rows();
+  const auto planned = std::find_if(
+      input.phases.begin(), input.phases.end(),
+      [](const auto& phase) { return phase.spec.kind == base::PhaseKind::kPerformance; });
+  const auto index = static_cast<std::uint32_t>(planned - input.phases.begin());
+  if (index >= scene.phases.size()) {
+    entry.note = "not asked: the run ended before its phase";
+    return;
+  }
+  const report::PhaseFacts& phase = scene.phases[index];
+  const plan::Trajectories& all = *planned->spec.trajectories;
+  accuracy::TurnScores scores;
+  bool read = true;
+  for (base::Seq seq = 0; seq < phase.issued && read; ++seq) {
+    if (scene.ledger.is_withheld(index, seq)) {
+      continue;
+    }
+    const plan::Trajectories::Place place = all.place_of(seq);
+    const plan::Conversation& played = all.conversation(place.trajectory);
+    const plan::Turn& turn = played.turns[place.turn];
+    const auto& conversations = input.conversations->conversations();
+    const auto& recorded = conversations[input.conversations->samples()[turn.sample].conversation];
+    read = add_turn(recorded, {played.id, all.pass(place.trajectory), turn.number + 1},
+                    scene.ledger.find(index, seq), scene.ledger, scores);
+  }
+  const base::Instant end = phase.stop_at.is_set() ? phase.stop_at : scene.ended_at;
+  entry.duration_s = (end - phase.start_at).to_seconds();
+  entry.responses = {scores.issued(), scores.scored() - scores.missing(), 0, scores.missing()};
+  if (!read) {
+    entry.note = "a reply could not be read back from disk";
+    return;
+  }
+  entry.score = scores.score();
+  entry.complete = scene.complete && phase.stop_at.is_set() && scores.missing() == 0;
+  if (scores.scored() < scores.issued()) {
+    entry.note = fmt::format("{} of {} turns have no recorded answer to compare with",
+                             scores.issued() - scores.scored(), scores.issued());
+  }
+  out.turns = scores.json();
+}
+
 // A dumped config names what was called after its file; when the file is there it is the one that
 // was read.
 spec::Config as_it_ran(spec::Config config) {
@@ -134,18 +210,25 @@ accuracy::Entry score_again(const spec::Config& config, const accuracy::Scored& 
 
 }  // namespace
 
-accuracy::Entries score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome) {
+Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome) {
   const Scene scene{outcome.phases, outcome.ledger, outcome.ended_at, outcome.outcome.complete};
-  accuracy::Entries out;
+  Scores out;
+  if (input.scores_turns) {
+    add_turn_scores(input, scene, out);
+    tell(out.entries.back());
+  }
   for (const conduct::AccuracyInput& wanted : input.accuracy) {
-    out.push_back(score_dataset(wanted, scene));
-    tell(out.back());
+    out.entries.push_back(score_dataset(wanted, scene));
+    tell(out.entries.back());
   }
   return out;
 }
 
 accuracy::Entries score_rebuilt(const spec::Config& given, const report::Rebuilt& run) {
   const spec::Config config = as_it_ran(given);
+  if (accuracy::scores_turns(config, spec::RunMode::kBoth)) {
+    base::log_warning("accuracy", "turns of conversations are not scored from spools");
+  }
   const auto scored = accuracy::choose_methods(config, spec::RunMode::kAcc);
   if (!scored) {
     base::log_warning("accuracy", "not scored:\n" + spec::to_text(scored.error()));

@@ -3,6 +3,8 @@
 // From the ledger's texts and the data sets' right answers to what the report says of
 // accuracy. After the run, on the main thread; one read of each reply's text.
 
+#include <string>
+
 #include "coordinator/accuracy/results.h"
 #include "coordinator/conduct/prepare.h"
 #include "coordinator/conduct/run_host.h"
@@ -10,10 +12,15 @@
 
 namespace tutti {
 
-// One entry for each accuracy data set, in order, those whose phase was never begun included. An
-// entry is complete when the run reached its end and every query of its phase has a record. Logs
-// each score.
-accuracy::Entries score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome);
+struct Scores {
+  accuracy::Entries entries;
+  std::string turns;  // scores.json; empty: no turns of conversations were to be scored
+};
+
+// One entry for each accuracy data set, in order, those whose phase was never begun included, and
+// one for the turns of the performance phase before them. An entry is complete when the run reached
+// its end and every query of its phase has a record. Logs each score.
+Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome);
 
 // The same of a run rebuilt from spools, over what is known to have been issued; no entry is
 // complete. `config` is the run's own; its data sets must be here, and as they were. What cannot be

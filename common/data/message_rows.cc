@@ -13,9 +13,17 @@ namespace {
 using text::JsonKind;
 using text::JsonValue;
 
-constexpr std::array<std::string_view, 10> kMessageColumns = {
-    "conversation_id",   "turn", "role",         "content", "system", "tool_calls", "tool_results",
-    "reasoning_content", "name", "delay_seconds"};
+constexpr std::array<std::string_view, 11> kMessageColumns = {"conversation_id",
+                                                              "turn",
+                                                              "role",
+                                                              "content",
+                                                              "system",
+                                                              "tool_calls",
+                                                              "tool_results",
+                                                              "reasoning_content",
+                                                              "name",
+                                                              "delay_seconds",
+                                                              "intent_codes"};
 // Sent as they are.
 constexpr std::array<std::string_view, 14> kOwnFields = {
     "temperature",          "seed",       "top_p", "top_k",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -31,9 +32,8 @@ std::string why_refused(spec::Scorer scorer) {
           "tutti does not talk to; {}the reference's lcb-service",
           kByHand);
     case spec::Scorer::kAgenticInline:
-      return "agentic_inference_inline compares the actions in replies with recorded ones, which "
-             "is not supported; remove accuracy_config and score events.jsonl with the reference "
-             "client";
+      return "agentic_inference_inline compares the turns of conversations with recorded ones; it "
+             "goes with the performance data set that has agentic_inference";
     case spec::Scorer::kVbench:
       return "vbench judges videos with a program of its own and is not supported; use the "
              "reference client for this data set";
@@ -68,6 +68,11 @@ Rule rule_of(spec::Scorer scorer) {
   }
 }
 
+bool wants_turns(const spec::DatasetSpec& dataset) {
+  return dataset.type == spec::DatasetType::kPerformance && dataset.accuracy_config.present &&
+         dataset.accuracy_config.eval_method == spec::Scorer::kAgenticInline;
+}
+
 class Chooser {
  public:
   Chooser(const spec::Config& config, spec::RunMode mode) : config_(config), mode_(mode) {}
@@ -76,11 +81,15 @@ class Chooser {
     for (std::size_t i = 0; i < config_.datasets.size(); ++i) {
       const spec::DatasetSpec& dataset = config_.datasets[i];
       if (dataset.type == spec::DatasetType::kAccuracy) {
-        take(i, dataset);
+        if (mode_ != spec::RunMode::kPerf) {
+          take(i, dataset);
+        }
+      } else if (wants_turns(dataset)) {
+        check_turns(i, dataset);
       } else if (dataset.accuracy_config.present && mode_ == spec::RunMode::kBoth) {
         problem(i, "accuracy_config", "",
                 "replies of the performance phase are not scored; give the file once more as "
-                "`type: accuracy`");
+                "`type: accuracy`, or conversations the eval_method agentic_inference_inline");
       }
     }
     if (mode_ == spec::RunMode::kAcc && out_.empty() && problems_.empty()) {
@@ -96,6 +105,22 @@ class Chooser {
   }
 
  private:
+  void check_turns(std::size_t i, const spec::DatasetSpec& dataset) {
+    const spec::AccuracyConfig& wanted = dataset.accuracy_config;
+    if (!dataset.agentic_inference.present) {
+      problem(i, "accuracy_config.eval_method", "agentic_inference_inline",
+              "needs a data set of conversations; give it the block agentic_inference");
+    }
+    if (wanted.extractor) {
+      problem(i, "accuracy_config.extractor", *wanted.extractor,
+              "agentic_inference_inline has its own; remove it");
+    }
+    for (const spec::Tree::Entry& extra : wanted.extras.entries) {
+      const std::string field = "accuracy_config.extras." + extra.key;
+      problem(i, field.c_str(), "", "this scorer has no such argument; remove it");
+    }
+  }
+
   void problem(std::size_t i, const char* field, std::string value, std::string remedy) {
     problems_.push_back({"", fmt::format("datasets.{}.{}", i, field), std::move(value),
                          fmt::format("{} (data set '{}')", remedy, config_.datasets[i].name)});
@@ -169,10 +194,12 @@ class Chooser {
 
 tl::expected<std::vector<Scored>, base::Problems> choose_methods(const spec::Config& config,
                                                                  spec::RunMode mode) {
-  if (mode == spec::RunMode::kPerf) {
-    return std::vector<Scored>{};
-  }
   return Chooser(config, mode).choose();
+}
+
+bool scores_turns(const spec::Config& config, spec::RunMode mode) {
+  return mode != spec::RunMode::kAcc &&
+         std::any_of(config.datasets.begin(), config.datasets.end(), wants_turns);
 }
 
 }  // namespace tutti::accuracy

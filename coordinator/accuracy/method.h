@@ -30,7 +30,12 @@ struct Scored {
 };
 
 // The accuracy data sets in config order; none in perf mode. Fields are named "datasets.0.…".
+// What is wrong with the scoring of conversations (scores_turns()) is told here, too.
 tl::expected<std::vector<Scored>, base::Problems> choose_methods(const spec::Config& config,
                                                                  spec::RunMode mode);
+
+// Whether the turns of the performance phase's conversations are compared with the recorded ones
+// (agentic_inference_inline). It costs no request, so a perf run does it, too.
+bool scores_turns(const spec::Config& config, spec::RunMode mode);
 
 }  // namespace tutti::accuracy

@@ -31,23 +31,25 @@ Json score_json(const Entry& entry) {
 }
 
 Json entry_json(const Entry& entry) {
-  const ResponseCounts& seen = entry.responses;
-  return Json{{"dataset_name", entry.dataset_name},
-              {"extractor", entry.extractor},
-              {"ground_truth_column",
-               entry.ground_truth_column ? Json(*entry.ground_truth_column) : Json(nullptr)},
-              {"score", score_json(entry)},
-              {"unit_samples", entry.unit_samples},
-              {"num_repeats", entry.num_repeats},
-              {"total_samples", entry.total_samples()},
-              {"duration_s", std::round(entry.duration_s * 1e3) / 1e3},
-              {"complete", entry.complete},
-              {"dataset_type", "accuracy"},
-              {"response_counts",
-               {{"issued", seen.issued},
-                {"scored", seen.scored},
-                {"empty", seen.empty},
-                {"missing", seen.missing}}}};
+  Json out{{"dataset_name", entry.dataset_name},
+           {"extractor", entry.of_performance ? Json(nullptr) : Json(entry.extractor)},
+           {"ground_truth_column",
+            entry.ground_truth_column ? Json(*entry.ground_truth_column) : Json(nullptr)},
+           {"score", score_json(entry)},
+           {"unit_samples", entry.unit_samples},
+           {"num_repeats", entry.num_repeats},
+           {"total_samples", entry.total_samples()},
+           {"duration_s", std::round(entry.duration_s * 1e3) / 1e3},
+           {"complete", entry.complete},
+           {"dataset_type", entry.of_performance ? "performance" : "accuracy"}};
+  if (!entry.of_performance) {
+    const ResponseCounts& seen = entry.responses;
+    out["response_counts"] = {{"issued", seen.issued},
+                              {"scored", seen.scored},
+                              {"empty", seen.empty},
+                              {"missing", seen.missing}};
+  }
+  return out;
 }
 
 // Four significant digits.
@@ -69,8 +71,10 @@ std::optional<double> average(const Entries& entries) {
   double sum = 0;
   std::size_t count = 0;
   for (const Entry& entry : entries) {
-    sum += entry.score.value_or(0);
-    count += entry.score ? 1U : 0U;
+    if (entry.score && !entry.of_performance) {
+      sum += *entry.score;
+      ++count;
+    }
   }
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }

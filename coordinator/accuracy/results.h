@@ -12,10 +12,11 @@
 
 namespace tutti::accuracy {
 
-// One accuracy data set.
+// One accuracy data set, or the turns of the performance phase.
 struct Entry {
   std::string dataset_name;
-  std::string extractor;  // its class name
+  bool of_performance = false;  // outside the average; its name is "performance"
+  std::string extractor;        // its class name; none of the performance phase
   std::optional<std::string> ground_truth_column;
   std::optional<double> score;
   std::optional<RougeScore> rouge;  // goes in its place
@@ -26,7 +27,9 @@ struct Entry {
   ResponseCounts responses;
   std::string note;  // why there is no score, or not all of it, for the report; not in the file
 
-  std::uint64_t total_samples() const { return unit_samples * num_repeats; }
+  std::uint64_t total_samples() const {
+    return of_performance ? responses.issued : unit_samples * num_repeats;
+  }
 };
 
 using Entries = std::vector<Entry>;

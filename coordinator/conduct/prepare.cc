@@ -474,6 +474,7 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
       return tl::unexpected(conversations.error());
     }
     input.conversations = std::move(*conversations);
+    input.scores_turns = accuracy::scores_turns(config, order.mode);
     if ((*wanted)->agentic_inference.enable_salt) {
       input.first_mark = plan::mark_text(plan::pass_mark(1));
     }

@@ -34,6 +34,7 @@ struct PhaseInput {
 struct RunInput {
   data::Dataset dataset;  // of warm-up and performance; no rows in accuracy-only runs …
   std::shared_ptr<const data::ConversationSet> conversations;  // … nor when it is of these
+  bool scores_turns = false;                                   // of them, in the performance phase
   std::string first_mark;  // of a conversation's first pass; empty: none
   std::vector<AccuracyInput> accuracy;
   data::BodySet bodies;

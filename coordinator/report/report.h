@@ -38,6 +38,7 @@ struct Report {
   verdict::ClientVerdict client;
   std::vector<ledger::ClockMap> clocks;  // index = agent
   accuracy::Entries accuracy;            // one for each data set that is scored; the mains fill it
+  std::string turn_scores;               // scores.json; empty: no turns were scored
   std::optional<TokenCounts> tokens;     // without its rows
   std::uint64_t repeated_batches = 0;    // came twice and were stored once: no defect
 

@@ -95,6 +95,9 @@ base::Status write_run_folder(const Report& report, const ledger::Ledger& ledger
     note(write_atomically(folder + "/accuracy/accuracy_results.json",
                           accuracy::results_json(report.accuracy)));
   }
+  if (!report.turn_scores.empty()) {
+    note(write_atomically(folder + "/scores.json", report.turn_scores));
+  }
   note(write_atomically(folder + "/report.txt", report_text(report)));
   return first;
 }

@@ -2,7 +2,8 @@
 
 // write_run_folder(): the files of a run that come from its records: events.jsonl,
 // sample_idx_map.json, metrics/final_snapshot.json, performance/result_summary.json,
-// performance/client_health.csv, accuracy/accuracy_results.json, report.txt.
+// performance/client_health.csv, accuracy/accuracy_results.json, scores.json,
+// report.txt.
 // Each appears whole or not at all; a run that was interrupted gets the same files, marked so.
 // config.yaml is not its business.
 

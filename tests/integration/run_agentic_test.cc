@@ -204,6 +204,53 @@ TEST(Agentic, IssuingMayEndWithTheFirstConversationThatLeavesASlotEmpty) {
   EXPECT_GE(summary["n_samples_issued"], 10);
 }
 
+// The mock says what the user said last.
+TEST(Agentic, RepliesAreComparedWithTheRecordedTurns) {
+  const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--text", "echo"});
+  const std::string base = fresh_folder("agentic-scored");
+  const std::string data = base + "/talks.jsonl";
+  std::ofstream(data)
+      << R"({"conversation_id":"sim_1","turn":1,"role":"user","content":"the intent: i007"}
+{"conversation_id":"sim_1","turn":2,"role":"assistant","content":"x","intent_codes":["I007"]}
+{"conversation_id":"sim_1","turn":3,"role":"user","content":"I001"}
+{"conversation_id":"sim_1","turn":4,"role":"assistant","content":"x","intent_codes":["I009"]}
+{"conversation_id":"sim_1","turn":5,"role":"user","content":"last"}
+{"conversation_id":"code_1","turn":1,"role":"user","content":"ls"}
+)"
+      << R"({"conversation_id":"code_1","turn":2,"role":"assistant","content":null,"tool_calls":[)"
+      << R"({"id":"t","type":"function","function":{"name":"bash","arguments":{"command":"ls"}}}]})"
+      << "\n";
+  const std::string config = base + "/run.yaml";
+  std::ofstream(config) << fmt::format(R"(
+type: online
+model_params: {{name: m}}
+datasets:
+  - path: {}
+    agentic_inference: {{}}
+    accuracy_config: {{eval_method: agentic_inference_inline}}
+settings:
+  load_pattern: {{type: agentic_inference, target_concurrency: 2}}
+endpoint_config:
+  endpoints: ["{}"]
+report_dir: {}/run
+)",
+                                       data, mock.urls()[0], base);
+  const Ran ran = run_program({"tutti", "benchmark", "from-config", "-c", config});
+  ASSERT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("Score for performance: 0.3333 (1 repeats, complete=True)"));
+  const auto scores = read_json(base + "/run/scores.json");
+  EXPECT_EQ(scores["score"], 0.3333);
+  EXPECT_EQ(scores["turns"], json::parse(R"({"issued":4,"expected":3,"observed":3,"missing":0,)"
+                                         R"("scored":3})"));
+  EXPECT_EQ(scores["domains"]["workflow"]["score"], 0.5);
+  EXPECT_EQ(scores["domains"]["coding"]["score"], 0);
+  EXPECT_EQ(scores["excluded_turns"][0]["turn"], 6);
+  const auto results = read_json(base + "/run/accuracy/accuracy_results.json");
+  EXPECT_EQ(results["accuracy_scores"][0]["dataset_type"], "performance");
+  EXPECT_EQ(results["accuracy_scores"][0]["total_samples"], 4);
+  EXPECT_EQ(results.count("average_accuracy"), 0U);
+}
+
 TEST(Agentic, AStopLetsTurnsInFlightEndAndMissesNone) {
   const Mock mock(1, {"--ttft", "80ms", "--gap", "1ms", "--tokens", "2"});
   const std::string base = fresh_folder("agentic-stop");

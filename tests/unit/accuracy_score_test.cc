@@ -196,6 +196,33 @@ TEST(AccuracyMethod, PerfModeAsksAndScoresNothing) {
   EXPECT_THAT(*chosen, SizeIs(0));
 }
 
+TEST(AccuracyMethod, TurnsOfConversationsAreScoredInPerfRunsToo) {
+  spec::Config config;
+  config.datasets.resize(1);
+  spec::DatasetSpec& talks = config.datasets[0];
+  talks.name = "talks";
+  talks.agentic_inference.present = true;
+  talks.accuracy_config.present = true;
+  talks.accuracy_config.eval_method = spec::Scorer::kAgenticInline;
+  for (const auto mode : {spec::RunMode::kPerf, spec::RunMode::kBoth}) {
+    EXPECT_TRUE(scores_turns(config, mode));
+    const auto chosen = choose_methods(config, mode);
+    ASSERT_TRUE(chosen);
+    EXPECT_THAT(*chosen, SizeIs(0)) << "it asks nothing more";
+  }
+  EXPECT_FALSE(scores_turns(config, spec::RunMode::kAcc));
+  talks.accuracy_config.extractor = "identity_extractor";
+  talks.accuracy_config.extras = spec::Tree::map();
+  talks.accuracy_config.extras.set("n_repeats", spec::Tree::of_int(2));
+  talks.agentic_inference.present = false;
+  const auto refused = choose_methods(config, spec::RunMode::kPerf);
+  ASSERT_FALSE(refused);
+  ASSERT_THAT(refused.error(), SizeIs(3));
+  EXPECT_EQ(refused.error()[0].field, "datasets.0.accuracy_config.eval_method");
+  EXPECT_EQ(refused.error()[1].field, "datasets.0.accuracy_config.extractor");
+  EXPECT_EQ(refused.error()[2].field, "datasets.0.accuracy_config.extras.n_repeats");
+}
+
 TEST(AccuracyMethod, EveryForeignScorerIsRefusedByName) {
   using spec::Scorer;
   const std::vector<std::pair<Scorer, std::string>> refused = {
@@ -313,6 +340,34 @@ TEST(AccuracyResults, TheFileHasTheReferencesFieldsInOrder) {
         "empty": 1,
         "missing": 1
       }
+    }
+  ]
+}
+)");
+}
+
+TEST(AccuracyResults, TheTurnsOfThePerformancePhaseAreToldAsSuchAndStayOutOfTheAverage) {
+  Entry turns;
+  turns.dataset_name = "performance";
+  turns.of_performance = true;
+  turns.score = 0.5;
+  turns.unit_samples = 10;
+  turns.responses = {20, 14, 0, 4};
+  EXPECT_EQ(average({turns, entry("q", 0.25)}), 0.25);
+  EXPECT_EQ(average({turns}), std::nullopt);
+  EXPECT_EQ(results_json({turns}), R"({
+  "accuracy_scores": [
+    {
+      "dataset_name": "performance",
+      "extractor": null,
+      "ground_truth_column": null,
+      "score": 0.5,
+      "unit_samples": 10,
+      "num_repeats": 1,
+      "total_samples": 20,
+      "duration_s": 0.0,
+      "complete": false,
+      "dataset_type": "performance"
     }
   ]
 }

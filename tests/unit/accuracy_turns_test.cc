@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/accuracy/turn_scores.h"
 #include "coordinator/accuracy/turn_truth.h"
 
 namespace tutti::accuracy {
@@ -109,6 +110,94 @@ TEST(TurnAgreement, OfIntentsIsAllOrNothing) {
   EXPECT_EQ(agreement(*truth, answer_of(true, "", "intent: i002", calls("ls"))), 1);
   EXPECT_EQ(agreement(*truth, answer_of(true, "", "I003", "")), 0);
   EXPECT_EQ(agreement(*truth, answer_of(true, "", "", "")), 0);
+}
+
+TEST(TurnScores, TheFileNamesEachTurnAndSumsThemUp) {
+  const TurnTruth ls{false, {}, {"ls", "cat"}};
+  const TurnTruth intent{true, {"I001"}, {}};
+  TurnScores scores;
+  EXPECT_EQ(scores.score(), std::nullopt);
+  scores.add({"conv_1", 1, 2}, ls, {std::nullopt, {"ls"}});
+  scores.add({"sim_1", 2, 4}, intent, {"I001", {}});
+  scores.add_missing({"sim_1", 2, 6}, intent);
+  scores.add_excluded({"conv_1", 1, 4});
+  EXPECT_EQ(scores.issued(), 4U);
+  EXPECT_EQ(scores.scored(), 3U);
+  EXPECT_EQ(scores.score(), 0.5);
+  EXPECT_EQ(scores.json(), R"({
+  "score": 0.5,
+  "turns": {
+    "issued": 4,
+    "expected": 3,
+    "observed": 2,
+    "missing": 1,
+    "scored": 3
+  },
+  "domains": {
+    "coding": {
+      "score": 0.5,
+      "scored": 1
+    },
+    "workflow": {
+      "score": 0.5,
+      "scored": 2
+    }
+  },
+  "per_turn": [
+    {
+      "conversation_id": "conv_1",
+      "repeat": 1,
+      "turn": 2,
+      "domain": "coding",
+      "gt_actions": [
+        "ls",
+        "cat"
+      ],
+      "model_actions": [
+        "ls"
+      ],
+      "score": 0.5
+    },
+    {
+      "conversation_id": "sim_1",
+      "repeat": 2,
+      "turn": 4,
+      "domain": "workflow",
+      "gt_intents": [
+        "I001"
+      ],
+      "model_intent": "I001",
+      "score": 1.0
+    },
+    {
+      "conversation_id": "sim_1",
+      "repeat": 2,
+      "turn": 6,
+      "domain": "workflow",
+      "missing": true,
+      "gt_intents": [
+        "I001"
+      ],
+      "model_intent": null,
+      "score": 0.0
+    }
+  ],
+  "excluded_turns": [
+    {
+      "conversation_id": "conv_1",
+      "repeat": 1,
+      "turn": 4
+    }
+  ]
+}
+)");
+}
+
+TEST(TurnScores, WithoutATurnToScoreThereIsNoScore) {
+  TurnScores scores;
+  scores.add_excluded({"c", 1, 2});
+  EXPECT_EQ(scores.score(), std::nullopt);
+  EXPECT_THAT(scores.json(), testing::HasSubstr("\"score\": null"));
 }
 
 }  // namespace
