@@ -13,10 +13,15 @@
 #include <CLI/CLI.hpp>
 
 #include "common/base/log.h"
+#include "common/base/time.h"
+#include "common/model/chat_template.h"
+#include "common/model/tokenizer.h"
 #include "common/spec/redact.h"
 #include "common/sys/signals.h"
 #include "common/text/json_read.h"
 #include "coordinator/commands.h"
+#include "coordinator/conduct/harmony_rows.h"
+#include "coordinator/conduct/token_rows.h"
 #include "coordinator/ledger/texts.h"
 #include "coordinator/run_setup.h"
 
@@ -35,6 +40,7 @@ struct ProbeOptions {
   std::string endpoints;
   std::string model;
   std::string api_type = "openai";
+  std::string tokenizer;
   std::uint64_t requests = 10;
   std::string prompt = "Hello! Please answer in one short sentence.";
   bool insecure = false;
@@ -46,8 +52,10 @@ void describe(CLI::App& app, ProbeOptions& options) {
       "answers. Exit code 0 when at least half of them succeed, 4 when fewer do.");
   app.add_option("--endpoints", options.endpoints, "base URLs, separated by commas")->required();
   app.add_option("--model", options.model, "model name to ask for");
-  app.add_option("--api-type", options.api_type, "openai (chat) or openai_completions")
+  app.add_option("--api-type", options.api_type, "openai (chat), openai_completions or sglang")
       ->capture_default_str();
+  app.add_option("--tokenizer", options.tokenizer,
+                 "of sglang, which is sent token ids: a folder or org/name (default: the model)");
   app.add_option("--requests", options.requests, "queries in all, dealt round the frontends")
       ->check(CLI::Range(std::uint64_t{1}, kRequestsMax))
       ->capture_default_str();
@@ -83,11 +91,24 @@ base::Result<spec::Config> config_of(const ProbeOptions& options) {
   }
   if (options.api_type == "openai_completions") {
     config.endpoint_config.api_type = base::ApiType::kOpenAiCompletions;
+  } else if (options.api_type == "sglang") {
+    config.endpoint_config.api_type = base::ApiType::kSglang;
+  } else if (options.api_type == "videogen") {
+    return base::fail(ExitCode::kInput,
+                      "--api-type videogen: cannot be probed, as one video may take longer than a "
+                      "probe waits; run `tutti benchmark offline` with one row instead");
   } else if (options.api_type != "openai") {
     return base::fail(ExitCode::kInput,
-                      fmt::format("--api-type {}: cannot be probed; use openai or "
-                                  "openai_completions",
+                      fmt::format("--api-type {}: is unknown; use openai, openai_completions or "
+                                  "sglang",
                                   options.api_type));
+  }
+  if (!options.tokenizer.empty()) {
+    if (config.endpoint_config.api_type != base::ApiType::kSglang) {
+      return base::fail(ExitCode::kInput,
+                        "--tokenizer is for --api-type sglang: others are sent the text");
+    }
+    config.model_params.tokenizer_name = options.tokenizer;
   }
   config.endpoint_config.endpoints = split(options.endpoints, ',');
   for (const auto& url : config.endpoint_config.endpoints) {
@@ -104,13 +125,44 @@ base::Result<spec::Config> config_of(const ProbeOptions& options) {
   return config;
 }
 
+// SGLang is sent the ids of the prompt, without special tokens; of gpt-oss models in Harmony's
+// form.
+base::Status take_ids(const spec::Config& config, std::int64_t local_seconds,
+                      data::Dataset& dataset) {
+  if (conduct::wants_harmony(config)) {
+    return conduct::tell_in_harmony(config, local_seconds, dataset);
+  }
+  const auto files = conduct::read_tokenizer(
+      config.model_params.tokenizer_name.value_or(config.model_params.name));
+  const auto tokenizer = files ? model::Tokenizer::open(files->tokenizer_json, files->name)
+                               : tl::unexpected(files.error());
+  if (!tokenizer) {
+    return base::fail(ExitCode::kSetup,
+                      fmt::format("sglang is sent token ids, which need the model's tokenizer: {}; "
+                                  "give it with --tokenizer",
+                                  tokenizer.error().message));
+  }
+  data::Row& row = dataset.rows.front();
+  const auto ids = tokenizer->encode(row.cells.find("prompt")->as_string());
+  if (!ids) {
+    return tl::unexpected(ids.error());
+  }
+  row.cells = text::JsonValue::of_object({{"input_tokens", conduct::json_of(*ids)}});
+  return {};
+}
+
 base::Result<conduct::RunInput> input_of(const spec::Config& config, const ProbeOptions& options,
-                                         const std::string& folder) {
+                                         const std::string& folder, std::int64_t local_seconds) {
   conduct::RunInput input;
   data::Row row;
   row.cells = text::JsonValue::of_object({{"prompt", text::JsonValue::of_string(options.prompt)}});
   input.dataset.path = "--prompt";
   input.dataset.rows.push_back(std::move(row));
+  if (config.endpoint_config.api_type == base::ApiType::kSglang) {
+    if (auto status = take_ids(config, local_seconds, input.dataset); !status) {
+      return tl::unexpected(status.error());
+    }
+  }
   data::BodyParams params;
   params.api = config.endpoint_config.api_type;
   params.model = config.model_params.name;
@@ -224,7 +276,8 @@ ExitCode run_probe(const ProbeOptions& options, const std::string& folder) {
   }
   sys::StopSignals signals;  // before any thread
   const base::SystemClock clock;
-  const auto input = input_of(*config, options, folder);
+  const auto input = input_of(*config, options, folder,
+                              model::local_seconds(clock.wall_unix_ns() / 1'000'000'000));
   if (!input) {
     base::log_error("probe", "Probe setup failed: " + input.error().message);
     return ExitCode::kSetup;

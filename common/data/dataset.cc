@@ -100,6 +100,9 @@ class Loader {
       return false;
     }
     made_.rows.push_back(std::move(kept));
+    if (request_.progress && made_.rows.size() % request_.progress_rows == 0) {
+      request_.progress(made_.rows.size());
+    }
     made_.ended_by_samples = request_.samples && made_.rows.size() >= *request_.samples;
     return !made_.ended_by_samples;
   }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ inline constexpr std::size_t kDatasetBytesMax = std::size_t{4} << 30;  // kept c
 inline constexpr std::size_t kDatasetRowsMax = 50'000'000;
 inline constexpr std::size_t kProblemsMax = 20;  // reported one by one; the rest as a count
 
+inline constexpr std::size_t kProgressRows = 250'000;
+
 struct DatasetRequest {
   std::string path;
   // What `path` stands for when it is no file: files of one format, several only when they are
@@ -37,6 +40,9 @@ struct DatasetRequest {
   base::ApiType api = base::ApiType::kOpenAiChat;
   // Column of right answers, by its name in the file (before `parser`); read into Dataset::truths.
   std::optional<std::string> truth_column;
+  // Called after each so many rows, with how many there are by then; large files take a while.
+  std::function<void(std::size_t rows)> progress;
+  std::size_t progress_rows = kProgressRows;
 };
 
 struct Row {

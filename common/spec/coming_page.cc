@@ -63,6 +63,8 @@ constexpr Decision kDecisions[] = {
     {"values of `--model-params.chat-template-kwargs.KEY`",
      "text as there; JSON literals with `--json-values`, the one switch that changes a request"},
     {"`probe` of several endpoints", "works: the queries are dealt round"},
+    {"`probe` of `openai_completions` and `sglang`",
+     "works; sglang is sent the ids of the prompt by the model's tokenizer (`--tokenizer`)"},
     {"SGLang meta fields that are null", "mean not said; they never fail a reply"},
     {"old names of fields and flags", "accepted with a warning (below)"},
     {"unquoted `streaming: on`", "means `'on'`; likewise `off`"},

@@ -1,7 +1,10 @@
 #include "coordinator/conduct/dataset_input.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "common/base/log.h"
 #include "common/spec/read.h"
 #include "coordinator/conduct/harmony_rows.h"
 #include "coordinator/conduct/random_rows.h"
@@ -23,6 +26,9 @@ base::Result<data::Dataset> read_dataset(const spec::Config& config,
   // SGLang has no column of text prompts; completions have, and are named like it otherwise.
   chosen->file.api = wants_harmony(config) ? base::ApiType::kOpenAiCompletions : api;
   chosen->file.truth_column = std::move(truth_column);
+  chosen->file.progress = [&wanted](std::size_t rows) {
+    base::log_info("dataset", fmt::format("{}: {} rows read so far", wanted.name, rows));
+  };
   auto loaded = data::load_dataset(chosen->file);
   if (!loaded) {
     return base::fail(base::ExitCode::kSetup,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/base/log.h"
 #include "common/data/request_url.h"
 #include "common/plan/count.h"
 #include "common/plan/salts.h"
@@ -324,6 +325,10 @@ base::Status add_bodies(const data::Dataset& dataset, const data::BodyParams& pa
     if (auto status = writer.add(body.bytes, body.splice); !status) {
       return base::fail(status.error().code,
                         fmt::format("{}: {}", dataset.where(i), status.error().message));
+    }
+    if ((i + 1) % data::kProgressRows == 0) {
+      base::log_info("dataset",
+                     fmt::format("{} of {} requests rendered so far", i + 1, dataset.rows.size()));
     }
   }
   return {};

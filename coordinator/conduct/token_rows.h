@@ -1,7 +1,6 @@
 #pragma once
 
-// What the makers of token ids share: a tokenizer by its name, and ids as a row's cell. Internal to
-// this folder.
+// What the makers of token ids share: a tokenizer by its name, and ids as a row's cell.
 
 #include <cstdint>
 #include <string>

@@ -89,6 +89,30 @@ TEST(Commands, AProbeShowsAnswersOfEveryFrontendAndFailsBelowHalf) {
   EXPECT_EQ(run_program({"tutti", "probe", "--endpoints", "http://h"}).exit_code, 2);
 }
 
+TEST(Commands, AProbeOfSglangSendsTokenIdsAndVideosAreRefused) {
+  const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--tokens", "3"});
+  const auto probe = [&](const std::string& api, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"tutti", "probe",      "--endpoints", mock.urls()[0], "--model",
+                                   "m",     "--requests", "3",           "--api-type",   api};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  };
+  const std::string tiny = std::string(TUTTI_SOURCE_DIR) + "/tests/support/tiny_model";
+  const Ran good = probe("sglang", {"--tokenizer", tiny});
+  const bool without_cargo = good.output.find("install cargo") != std::string::npos;
+  EXPECT_EQ(good.exit_code, without_cargo ? 3 : 0) << good.output;
+  EXPECT_THAT(good.output,
+              HasSubstr(without_cargo ? "Probe setup failed" : "Completed: 3/3 successful"));
+  const Ran none = probe("sglang");
+  EXPECT_EQ(none.exit_code, 3) << none.output;
+  EXPECT_THAT(none.output, HasSubstr("give it with --tokenizer"));
+  const Ran video = probe("videogen");
+  EXPECT_EQ(video.exit_code, 2) << video.output;
+  EXPECT_THAT(video.output, HasSubstr("tutti benchmark offline"));
+  EXPECT_EQ(probe("openai", {"--tokenizer", tiny}).exit_code, 2);
+  EXPECT_EQ(probe("gopher").exit_code, 2);
+}
+
 TEST(Commands, HelpVersionAndTheReferencesName) {
   EXPECT_EQ(run_program({"tutti"}).exit_code, 0);
   EXPECT_EQ(run_program({"tutti", "--version"}).output, "0.1.0\n");

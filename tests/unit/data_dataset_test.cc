@@ -250,6 +250,21 @@ TEST_F(DatasetTest, TakesTextOrTokensForCompletions) {
   EXPECT_THAT(problems(request), SizeIs(2));
 }
 
+TEST_F(DatasetTest, TellsItsProgressByTheRow) {
+  DatasetRequest request = file("p.jsonl", R"({"prompt":"a"}
+
+{"prompt":"b"}
+{"prompt":"c"}
+{"prompt":"d"}
+{"prompt":"e"}
+)");
+  std::vector<std::size_t> told;
+  request.progress = [&told](std::size_t rows) { told.push_back(rows); };
+  request.progress_rows = 2;
+  ASSERT_TRUE(load_dataset(request));
+  EXPECT_THAT(told, ElementsAre(2, 4));
+}
+
 TEST_F(DatasetTest, GivesThePromptForEventFiles) {
   const auto prompt = [this](std::string_view text) {
     const auto loaded = load_dataset(file("p.jsonl", text));

@@ -17,12 +17,13 @@ struct Told {
   std::size_t connections = 0;
 };
 
-Told run(base::Way way, const Script& script, bool streaming, std::size_t queries,
-         bool tls = false) {
+Told run(base::Way way, const Script& script, bool streaming, std::size_t queries, bool tls = false,
+         base::ApiType api = base::ApiType::kOpenAiChat) {
   // Not the ScriptedServer's port but its bytes are compared, so Host is cut out.
   ScriptedServer server([&script](const ScriptedRequest&) { return script; }, tls);
   EngineRig rig({server.url()}, streaming);
   rig.config.target.way = way;
+  rig.config.target.api = api;
   rig.config.target.verify_tls = false;
   rig.config.target.stamp_every_chunk = true;
   rig.config.target.request_timeout = Duration::millis(400);
@@ -175,6 +176,87 @@ TEST(EngineWays, EveryScriptGivesTheSameRecord) {
     ASSERT_EQ(multi.records.size(), 1U) << each.name;
     expect_same(direct.records[0], multi.records[0], each.name);
     EXPECT_EQ(direct.heads, multi.heads) << each.name;
+  }
+}
+
+std::string sglang_frame(const std::string& text, int tokens, const std::string& finish = "null") {
+  return fmt::format(R"({{"text":"{}","output_ids":[1],"meta_info":{{"id":"a","finish_reason":{},)"
+                     R"("prompt_tokens":4,"completion_tokens":{}}}}})",
+                     text, finish, tokens);
+}
+
+std::string sglang_event(const std::string& text, int tokens, const std::string& finish = "null") {
+  return "data: " + sglang_frame(text, tokens, finish) + "\n\n";
+}
+
+// SGLang's /generate, streamed and not.
+std::vector<Case> sglang_cases() {
+  const std::string stop = R"({"type":"stop"})";
+  const std::string abort = R"({"type":"abort","message":"no room","status_code":503})";
+  const std::string done = "data: [DONE]\n\n";
+  const std::string part = sglang_event("He", 1);
+  const std::string all = part + sglang_event("Hey", 2) + sglang_event("Hey you", 3, stop) + done;
+  const auto chunked = [](const std::string& events) {
+    return support::stream_head() + support::http_chunk(events) + support::last_chunk();
+  };
+  const std::string cut = support::stream_head() + support::http_chunk(part);
+  return {
+      {"frames", bytes(chunked(all))},
+      {"frames byte by byte", byte_by_byte(chunked(all))},
+      {"frames until close",
+       then(bytes("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + all),
+            support::close_now())},
+      {"no done", bytes(chunked(part))},
+      {"closed in the stream", then(bytes(cut), support::close_now())},
+      {"reset in the stream", then(bytes(cut), support::reset_now())},
+      {"stalled", {send_bytes(cut), support::pause_for(2s)}},
+      {"aborted", bytes(chunked(part + sglang_event("He", 1, abort) + done))},
+      {"a frame without text", bytes(chunked(part + "data: {}\n\n" + done))},
+      {"chat where frames should be",
+       bytes(chunked(support::content_event("a") + support::finish_events()))},
+      {"error event", bytes(chunked(part + "data: {\"error\":{\"message\":\"no\"}}\n\n"))},
+      {"status 400", bytes(support::json_reply(R"({"error":{"message":"too long"}})", 400))},
+      {"one document", bytes(support::json_reply(sglang_frame("Hey", 2, stop))), false},
+      {"one document byte by byte", byte_by_byte(support::json_reply(sglang_frame("Hey", 2, stop))),
+       false},
+      {"a document without text", bytes(support::json_reply(R"({"meta_info":{}})")), false},
+      {"an aborted document", bytes(support::json_reply(sglang_frame("", 0, abort))), false},
+      {"a document cut short",
+       then(bytes("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"text\":\"a"),
+            support::close_now()),
+       false},
+  };
+}
+
+std::vector<Case> video_cases() {
+  const std::string named = R"({"video_id":"v","video_path":"/videos/v.mp4"})";
+  return {
+      {"a video's path", bytes(support::json_reply(named)), false},
+      {"byte by byte", byte_by_byte(support::json_reply(named)), false},
+      {"a video's bytes", bytes(support::json_reply(R"({"video_id":"v","video_bytes":"AAAA"})")),
+       false},
+      {"no video", bytes(support::json_reply(R"({"video_id":"v"})")), false},
+      {"status 500", bytes(support::json_reply("{}", 500)), false},
+      {"closed at once", {support::close_now()}, false},
+  };
+}
+
+TEST(EngineWays, EveryScriptOfTheOtherApisGivesTheSameRecord) {
+  const std::pair<base::ApiType, std::vector<Case>> apis[] = {
+      {base::ApiType::kSglang, sglang_cases()}, {base::ApiType::kVideogen, video_cases()}};
+  for (const auto& [api, all] : apis) {
+    std::set<wire::Failure> ends;
+    for (const auto& each : all) {
+      const Told direct = run(base::Way::kDirect, each.script, each.streaming, 1, false, api);
+      const Told multi = run(base::Way::kMulti, each.script, each.streaming, 1, false, api);
+      ASSERT_EQ(direct.records.size(), 1U) << each.name;
+      ASSERT_EQ(multi.records.size(), 1U) << each.name;
+      expect_same(direct.records[0], multi.records[0], each.name);
+      EXPECT_EQ(direct.heads, multi.heads) << each.name;
+      ends.insert(direct.records[0].failure);
+    }
+    EXPECT_GE(ends.size(), 4U) << "the scripts end in different ways";
+    EXPECT_EQ(ends.count(wire::Failure::kNone), 1U);
   }
 }
 

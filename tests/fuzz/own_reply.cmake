@@ -1,0 +1,1 @@
+tutti_fuzzer(own_reply NEEDS tutti_target)
