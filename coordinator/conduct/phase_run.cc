@@ -15,19 +15,6 @@ using base::Instant;
 using base::IssueCommand;
 using base::Seq;
 
-std::uint64_t queued(const Seat& seat) {
-  return seat.load() > seat.slots ? seat.load() - seat.slots : 0;
-}
-
-std::uint64_t free_slots(const Seat& seat) {
-  return seat.slots > seat.load() ? seat.slots - seat.load() : 0;
-}
-
-bool seat_closed(const Seat& seat) {
-  return seat.lost || (seat.drained.has_value() && seat.outstanding == 0 &&
-                       seat.batch_stored >= seat.drained->last_batch);
-}
-
 std::optional<plan::Dealer> dealer_of(const plan::PhaseSpec& spec, const std::vector<Seat>& seats) {
   std::vector<std::uint32_t> weights;
   std::uint64_t sum = 0;
@@ -55,6 +42,8 @@ PhaseRun::PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector
     one_for_one_ = true;  // the reference order says which trajectory takes the next free slot
     turns_out_.resize(spec.trajectories->count());
   }
+  shares_.resize(seats_.size());
+  is_stirred_.resize(seats_.size());
   is_open_.resize(seats_.size());
   rooms_.resize(seats_.size());
   leases_.resize(seats_.size());
@@ -80,6 +69,7 @@ std::size_t PhaseRun::seat_of(AgentKey agent) const {
 void PhaseRun::batch_stored(AgentKey agent, std::uint64_t batch) {
   if (const std::size_t i = seat_of(agent); i != kNobody) {
     seats_[i].batch_stored = std::max(seats_[i].batch_stored, batch);
+    stir(i);
   }
 }
 
@@ -134,6 +124,7 @@ void PhaseRun::records_lost(AgentKey agent, std::uint64_t of_this_phase) {
 void PhaseRun::started(AgentKey agent, std::uint64_t of_this_phase) {
   if (const std::size_t i = seat_of(agent); i != kNobody) {
     seats_[i].started = std::max(seats_[i].started, of_this_phase);
+    stir(i);
   }
 }
 
@@ -166,7 +157,7 @@ void PhaseRun::recalled(AgentKey agent, const wire::Recalled& message) {
   if (own_accord) {
     seat.leaving = true;
   } else {
-    seat.recall_out = 0;
+    end_recall(seat);
   }
   touch(i);
   std::vector<IssueCommand> unstarted;
@@ -219,6 +210,9 @@ void PhaseRun::withhold() {
 
 void PhaseRun::drained(AgentKey agent, const wire::Drained& message) {
   const std::size_t i = seat_of(agent);
+  if (i != kNobody) {
+    stir(i);
+  }
   if (i != kNobody && seats_[i].leaving && !seats_[i].lost) {
     take_back_unstarted(i, message.started);
     if (!seats_[i].drain_sent) {
@@ -259,7 +253,7 @@ void PhaseRun::dismiss(AgentKey agent, const std::string& why) {
   }
   close_seat(i, why);
   seats_[i].lost = true;
-  seats_[i].recall_out = 0;
+  end_recall(seats_[i]);
 }
 
 // Whatever this seat still has will get no record from it.
@@ -273,6 +267,36 @@ void PhaseRun::close_seat(std::size_t i, const std::string& why) {
     return held.seat == i;
   });
   seats_[i].outstanding = 0;
+  stir(i);
+}
+
+void PhaseRun::stir(std::size_t i) {
+  if (!is_stirred_[i]) {
+    is_stirred_[i] = true;
+    stirred_.push_back(i);
+  }
+}
+
+void PhaseRun::settle_stirred(Instant now) {
+  for (std::size_t n = 0; n < stirred_.size(); ++n) {
+    settle(stirred_[n], now);
+    is_stirred_[stirred_[n]] = false;
+  }
+  stirred_.clear();
+}
+
+void PhaseRun::settle(std::size_t i, Instant now) {
+  Seat& seat = seats_[i];
+  // An agent that says it is done and whose batches are all here has no record of what is left.
+  if (mode_ >= Mode::kDraining && !seat.lost && seat.batches_here() && seat.outstanding > 0) {
+    close_seat(i, "the agent ended the phase without a record of it");
+  }
+  const SeatShare share = share_of(seat);
+  if (shares_[i].busy && !share.busy && seat.recall_out == 0) {
+    seat.asked_at = now;  // until now it was not asked for anything but to go on
+  }
+  sums_.replace(shares_[i], share);
+  shares_[i] = share;
 }
 
 // ---- issuing ---------------------------------------------------------------------------------
@@ -316,23 +340,15 @@ bool PhaseRun::supply_empty() const {
 // At the end of the schedule one agent may have free slots while others hold queues: take the
 // queues back and from then on give a command only for a free slot, so that it cannot happen again.
 bool PhaseRun::balance_tail(Instant now, std::vector<Command>& out) {
-  std::uint64_t idle = 0;
-  std::uint64_t waiting = 0;
-  for (const Seat& seat : seats_) {
-    if (!seat.lost) {
-      idle += seat.leaving ? 0 : free_slots(seat);
-      waiting += queued(seat);
-    }
-  }
   const bool settled = recall_pending() || tail_recalls_ == kTailRecallsMax;
-  if (timed() || settled || idle == 0 || waiting == 0 || now < next_tail_recall_) {
+  if (timed() || settled || sums_.free == 0 || sums_.queued == 0 || now < next_tail_recall_) {
     return false;
   }
   one_for_one_ = true;
   ++tail_recalls_;
   next_tail_recall_ = now + Duration::millis(100);
   for (Seat& seat : seats_) {
-    if (!seat.lost && queued(seat) > 0) {
+    if (!seat.lost && seat.queued() > 0) {
       recall(seat, now, out);
     }
   }
@@ -340,14 +356,15 @@ bool PhaseRun::balance_tail(Instant now, std::vector<Command>& out) {
 }
 
 void PhaseRun::recall(Seat& seat, Instant now, std::vector<Command>& out) {
+  recalls_out_ += seat.recall_out == 0 ? 1 : 0;
   seat.recall_out = ++recalls_;
   seat.asked_at = now;
   out.emplace_back(Send{seat.agent, wire::Recall{phase_, seat.recall_out}});
 }
 
-bool PhaseRun::recall_pending() const {
-  return std::any_of(seats_.begin(), seats_.end(),
-                     [](const Seat& seat) { return seat.recall_out != 0; });
+void PhaseRun::end_recall(Seat& seat) {
+  recalls_out_ -= seat.recall_out == 0 ? 0 : 1;
+  seat.recall_out = 0;
 }
 
 // ---- ending ----------------------------------------------------------------------------------
@@ -377,10 +394,12 @@ void PhaseRun::abort(Instant now, std::vector<Command>& out) {
 }
 
 void PhaseRun::drain_all(Instant now, std::vector<Command>& out) {
-  for (Seat& seat : seats_) {
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    Seat& seat = seats_[i];
     if (!seat.lost && !seat.drain_sent) {
       seat.drain_sent = true;
       seat.asked_at = now;
+      stir(i);
       out.emplace_back(Send{seat.agent, wire::Drain{phase_}});
     }
   }
@@ -416,34 +435,15 @@ void PhaseRun::give_up_holes(const char* why) {
   returned_.clear();
 }
 
-// An agent that says it is done and whose batches are all here has no record of what is left.
-void PhaseRun::close_drained_seats(Instant now) {
-  if (mode_ < Mode::kDraining) {
-    return;  // nobody was asked to drain
-  }
-  for (std::size_t i = 0; i < seats_.size(); ++i) {
-    Seat& seat = seats_[i];
-    if (!seat.lost && seat.drained && seat.batch_stored >= seat.drained->last_batch &&
-        seat.outstanding > 0) {
-      close_seat(i, "the agent ended the phase without a record of it");
-    }
-    if (seat.outstanding > seat.records_lost && seat.recall_out == 0) {
-      seat.asked_at = now;  // it is not asked for anything but to go on
-    }
-  }
-}
-
 // Not before the start: until then a stop must be able to take everything back.
 bool PhaseRun::ready_to_drain(Instant now) const {
-  const bool all_started = std::all_of(seats_.begin(), seats_.end(), [this](const Seat& seat) {
-    const bool turns_left = seat.plays && !closed_ && seat.load() > 0 && seat.started < seat.leased;
-    return seat.lost || (queued(seat) == 0 && !turns_left);
-  });
+  const bool all_started = sums_.queued == 0 && (closed_ || sums_.begun == 0);
   return all_started && !recall_pending() && now >= start_at_ + last_due_;
 }
 
 void PhaseRun::advance(Instant now, std::vector<Command>& out) {
   leased_at_once_ = 0;
+  settle_stirred(now);
   if (mode_ == Mode::kRecalling && !recall_pending()) {
     trim();
     one_for_one_ = true;
@@ -454,6 +454,7 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
   }
   if (mode_ == Mode::kOpen || mode_ == Mode::kFilling) {
     lease_more(now, out);
+    settle_stirred(now);
     if (!served() && mode_ == Mode::kFilling) {
       trim();
       give_up_holes("never issued: no agent with slots was left");
@@ -463,9 +464,8 @@ void PhaseRun::advance(Instant now, std::vector<Command>& out) {
       drain_all(now, out);
     }
   }
-  close_drained_seats(now);
-  if (!returned_.empty() && mode_ >= Mode::kDraining &&
-      std::all_of(seats_.begin(), seats_.end(), seat_closed)) {
+  settle_stirred(now);
+  if (!returned_.empty() && mode_ >= Mode::kDraining && all_seats_closed()) {
     trim();
     give_up_holes(mode_ == Mode::kAborting
                       ? "never issued: the run was aborted"
@@ -480,13 +480,15 @@ bool PhaseRun::served() const {
 }
 
 bool PhaseRun::over() const {
-  return mode_ >= Mode::kDraining && returned_.empty() &&
-         std::all_of(seats_.begin(), seats_.end(), seat_closed);
+  return mode_ >= Mode::kDraining && returned_.empty() && all_seats_closed();
 }
 
 const Seat* PhaseRun::overdue(Instant now, Duration limit) const {
+  if (!recall_pending() && mode_ < Mode::kDraining) {
+    return nullptr;
+  }
   for (const Seat& seat : seats_) {
-    const bool owes = seat.recall_out != 0 || (seat.drain_sent && !seat.drained);
+    const bool owes = seat.recall_out != 0 || (seat.drain_sent && !seat.drained && !seat.busy());
     if (!seat.lost && owes && now > seat.asked_at + limit) {
       return &seat;
     }

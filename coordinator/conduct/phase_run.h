@@ -25,36 +25,9 @@
 #include "coordinator/conduct/held_commands.h"
 #include "coordinator/conduct/prefetch.h"
 #include "coordinator/conduct/run_events.h"
+#include "coordinator/conduct/seat.h"
 
 namespace tutti::conduct {
-
-// One agent's part in the phase; what a live view shows.
-struct Seat {
-  AgentKey agent = 0;
-  std::string name;
-  std::uint32_t slots = 0;
-
-  bool lost = false;
-  bool leaving = false;            // gave its commands back unasked: it gets no more
-  std::uint64_t leased = 0;        // commands given, returned ones not counted
-  std::uint64_t outstanding = 0;   // of those, without a record yet
-  bool plays = false;              // a phase of trajectories: each takes one slot
-  std::uint64_t trajectories = 0;  // of those, not over yet
-  std::uint64_t started = 0;       // commands issued, by the agent's newest word
-  std::uint64_t records_lost = 0;  // of those, never to have one, by the agent's own count
-  base::Duration delay = base::Duration::millis(30);  // completion to replacement
-  std::uint32_t recall_out = 0;                       // number of the unanswered recall; 0: none
-  base::Instant asked_at{};  // when an answer became due: to the recall, or to Drain
-  bool drain_sent = false;
-  std::optional<wire::Drained> drained;
-  std::uint64_t batch_stored = 0;
-
-  // Slots taken and commands queued, as far as the records tell: the agent is never fuller.
-  std::uint64_t load() const {
-    const std::uint64_t held = plays ? trajectories : outstanding;
-    return held - std::min(held, records_lost);
-  }
-};
 
 class PhaseRun {
  public:
@@ -142,6 +115,9 @@ class PhaseRun {
   bool held_by(std::size_t seat, base::Seq seq) const;
   void hand_back(std::size_t seat, base::Seq seq);
   void note_back(std::size_t seat, base::Seq seq);
+  void stir(std::size_t seat);
+  void settle_stirred(base::Instant now);
+  void settle(std::size_t seat, base::Instant now);
   void take_back(std::size_t seat, std::vector<base::IssueCommand>&& unstarted);
   void withhold();
   void send_lease(std::size_t seat, std::vector<Command>& out);
@@ -154,8 +130,9 @@ class PhaseRun {
   void give_up_holes(const char* why);
   void take_back_unstarted(std::size_t seat, std::uint64_t started);
   void close_seat(std::size_t seat, const std::string& why);
-  void close_drained_seats(base::Instant now);
-  bool recall_pending() const;
+  void end_recall(Seat& seat);
+  bool all_seats_closed() const { return sums_.closed == seats_.size(); }
+  bool recall_pending() const { return recalls_out_ > 0; }
   bool ready_to_drain(base::Instant now) const;
   bool timed() const { return schedule_.pacing() == base::Pacing::kTimed; }
 
@@ -181,10 +158,17 @@ class PhaseRun {
   bool first_user_done_ = false;
   std::vector<std::uint32_t> turns_out_;  // by trajectory: its turns in an agent's hands
   std::uint32_t recalls_ = 0;
+  std::size_t recalls_out_ = 0;  // unanswered
   std::uint32_t tail_recalls_ = 0;
   base::Instant next_tail_recall_{};
   PhaseTotals totals_;
   std::uint64_t strays_ = 0;
+  // The sums over all seats are kept by what each adds to them; a seat is looked at again when
+  // something has happened to it. So a step costs what it changes, however many seats there are.
+  SeatSums sums_;
+  std::vector<SeatShare> shares_;
+  std::vector<std::size_t> stirred_;
+  std::vector<bool> is_stirred_;
   // Seats that may have room: those that had some when commands ran out, and those something has
   // happened to since. So an event costs what it changes, however many seats there are.
   std::vector<std::size_t> open_;

@@ -24,6 +24,7 @@ std::uint64_t PhaseRun::prefetch_depth(std::size_t seat, Instant now) const {
 }
 
 void PhaseRun::touch(std::size_t i) {
+  stir(i);
   if (!is_open_[i]) {
     is_open_[i] = true;
     open_.push_back(i);
@@ -82,6 +83,7 @@ void PhaseRun::give_one(std::size_t i) {
 }
 
 void PhaseRun::send_lease(std::size_t i, std::vector<Command>& out) {
+  stir(i);
   leases_[i].phase = phase_;
   out.emplace_back(Send{seats_[i].agent, std::exchange(leases_[i], {})});
 }
