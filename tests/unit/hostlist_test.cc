@@ -70,7 +70,7 @@ TEST(Hostlist, IsBounded) {
   EXPECT_THAT(names("a[1][2][3][4][5][6][7][8]"), ElementsAre("a12345678"));
   EXPECT_FALSE(expand_hostlist("a[1-9][1][1][1][1][1][1][1][1]").has_value());
   EXPECT_EQ(names(std::string(255, 'a')).size(), 1U);
-  EXPECT_FALSE(expand_hostlist(std::string(256, 'a') + "[1-65536]").has_value());
+  EXPECT_FALSE(expand_hostlist(std::string(256, 'a').append("[1-65536]")).has_value());
   EXPECT_EQ(names("n[1-65536]").size(), kHostsMax);
   for (const std::string list : {"n[1-65537]", "n[0-999999999999999999]", "n[1-65536],m",
                                  "a[1-300]b[1-300]", "n[1-65536,5]"}) {
