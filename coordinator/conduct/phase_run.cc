@@ -467,10 +467,11 @@ bool PhaseRun::over() const {
          std::all_of(seats_.begin(), seats_.end(), seat_closed);
 }
 
-const Seat* PhaseRun::overdue(Instant now, Duration limit) const {
+const Seat* PhaseRun::overdue(Instant now, Duration limit, Duration counting) const {
   for (const Seat& seat : seats_) {
-    const bool owes = seat.recall_out != 0 || (seat.drain_sent && !seat.drained);
-    if (!seat.lost && owes && now > seat.asked_at + limit) {
+    const bool drains = seat.drain_sent && !seat.drained;
+    const Duration patience = seat.recall_out == 0 ? limit + counting : limit;
+    if (!seat.lost && (seat.recall_out != 0 || drains) && now > seat.asked_at + patience) {
       return &seat;
     }
   }
