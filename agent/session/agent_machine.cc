@@ -490,6 +490,10 @@ void AgentMachine::go_on_leaving() {
 }
 
 void AgentMachine::exit(ExitCode code, const std::string& reason) {
+  if (state_ == AgentState::kLeaving) {
+    stop_counting();
+    flush_records();  // counts that waited for company
+  }
   state_ = AgentState::kGone;
   if (engine_runs_ && code != ExitCode::kOk) {
     // With how much it had started, whether or not all of that ended; not while the engine may

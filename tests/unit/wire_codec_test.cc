@@ -158,7 +158,7 @@ std::string lease_with(Write write) {
   msgpack::sbuffer out;
   msgpack::packer<msgpack::sbuffer> packer(out);
   packer.pack_array(9);
-  for (const int element : {3, 2, 0, 2, 1, 1, 0}) {
+  for (const int element : {static_cast<int>(kDataVersion), 2, 0, 2, 1, 1, 0}) {
     packer.pack(element);
   }
   packer.pack_nil();
