@@ -194,9 +194,12 @@ class ClientJudge {
                               merged && !is_cpu(measure) ? "at most " : "", beyond.to_seconds(),
                               judged.to_seconds());
     }
-    if (in_time && worst->health.cpu_counting >= kCountingSeen) {
-      out.text += fmt::format(", while counting tokens took {} % of a core",
-                              number(worst->health.cpu_counting * 100));
+    const bool of_time = is_lag(measure) || is_cpu(measure) || out.unit == "ms";
+    if (in_time && of_time && worst->health.cpu_counting >= kCountingSeen) {
+      out.text += fmt::format(
+          ", while counting tokens took {} % of a core (distributed.token_counting: coordinator "
+          "counts after the run)",
+          number(worst->health.cpu_counting * 100));
     }
     if (overall) {
       out.text += fmt::format(", {} ms over the whole phase", number(ms(*agent.issue_lag_p99)));
