@@ -144,6 +144,8 @@ struct ReplyTask {
 struct CountReplies {
   std::vector<ReplyTask> replies;
 };
+// Nothing but counts is awaited any more: counting need not make way for a measurement.
+struct HurryCounting {};
 // Forget the replies that have no count yet: nobody waits for them any more.
 struct StopCounting {};
 // Batches ≤ number are stored by the coordinator.
@@ -158,8 +160,9 @@ struct Exit {
   std::string reason;
 };
 
-using Command = std::variant<Send, SetLiveness, OpenBodies, StoreBodies, EngineStart, EngineArm,
-                             EngineIssue, EngineRecall, EngineAbort, ReadGauges, CountReplies,
-                             StopCounting, SpoolAppend, SpoolNote, SpoolForget, SpoolRelease, Exit>;
+using Command =
+    std::variant<Send, SetLiveness, OpenBodies, StoreBodies, EngineStart, EngineArm, EngineIssue,
+                 EngineRecall, EngineAbort, ReadGauges, CountReplies, HurryCounting, StopCounting,
+                 SpoolAppend, SpoolNote, SpoolForget, SpoolRelease, Exit>;
 
 }  // namespace tutti::session

@@ -232,6 +232,8 @@ void AgentHost::perform(Command&& command) {
     }
   } else if (auto* replies = std::get_if<CountReplies>(&command)) {
     counter_->add(std::move(replies->replies));
+  } else if (std::holds_alternative<HurryCounting>(command)) {
+    counter_->hurry();
   } else if (std::holds_alternative<StopCounting>(command)) {
     counter_->drop();
   } else if (const auto* spool = std::get_if<SpoolAppend>(&command)) {

@@ -46,6 +46,7 @@ bool AgentMachine::counts_awaited() {
   }
   if (!counting_since_.is_set()) {
     counting_since_ = now_;
+    out_->emplace_back(HurryCounting{});
   }
   const bool leaving = state_ == AgentState::kLeaving;
   const Instant until = leaving ? leave_by_ : counting_since_ + prepare_.counting.drain_max;

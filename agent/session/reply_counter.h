@@ -35,13 +35,16 @@ class ReplyCounter {
   ReplyCounter& operator=(const ReplyCounter&) = delete;
 
   void add(std::vector<ReplyTask>&& replies);
+  // From now on the threads run as others do: those that wait for spare time hand over to new ones,
+  // as the system lets nobody without rights out of the idle class again.
+  void hurry();
   // What has been decided since; false: nothing.
   bool take(RepliesCounted& out);
   // Nobody waits for what was added so far: no later take() speaks of it.
   void drop();
 
   // Of all threads, ever.
-  base::Duration cpu() const;
+  base::Duration cpu();
   std::uint64_t counted() const { return counted_; }      // ever
   std::uint64_t uncounted() const { return uncounted_; }  // ever: no room, no count, or dropped
   // The most that waited or was being counted at a time since the last call.
@@ -68,6 +71,7 @@ class ReplyCounter {
   std::uint64_t counted_ = 0;
   std::uint64_t uncounted_ = 0;
   Peak peak_;
+  base::Duration cpu_told_{};
 };
 
 }  // namespace tutti::session

@@ -147,6 +147,7 @@ TEST(AgentCounting, DrainedWaitsForTheLastCountAndSaysTheBatchItIsIn) {
   EXPECT_EQ(records[0].records.size(), 2U) << "records wait for no count";
   bench.count(1);
   EXPECT_TRUE(bench.said<wire::Drained>().empty());
+  EXPECT_EQ(bench.done<HurryCounting>().size(), 1U) << "no measurement is in its way any more";
   EXPECT_LE(bench.machine.next_tick(), bench.now + AgentMachine::kCountsEvery);
   bench.pass(Duration::millis(500));
   bench.count(0);

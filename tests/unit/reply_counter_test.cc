@@ -117,6 +117,32 @@ TEST_F(Counting, ADroppedQueueIsNotSpokenOfAndLaterRepliesAre) {
   EXPECT_EQ(after.counts[0].seq, 77'777U);
 }
 
+// Under load the first threads may get no time at all for long; whoever comes after them has the
+// whole queue.
+TEST_F(Counting, AHurryInTheMiddleLosesAndDoublesNothing) {
+  constexpr std::size_t kReplies = 3000;
+  ReplyCounter counter(tiny(), 2);
+  base::Duration cpu{};
+  for (base::Seq seq = 0; seq < kReplies; ++seq) {
+    std::vector<ReplyTask> one;
+    one.push_back(reply(seq));
+    counter.add(std::move(one));
+    if (seq == kReplies / 2) {
+      counter.hurry();
+      counter.hurry();  // twice is once
+    }
+    const base::Duration now = counter.cpu();
+    EXPECT_GE(now, cpu) << "a clock that only grows";
+    cpu = now;
+  }
+  std::map<base::Seq, int> seen;
+  for (const auto& count : all_of(counter, kReplies).counts) {
+    ++seen[count.seq];
+  }
+  EXPECT_EQ(seen.size(), kReplies);
+  EXPECT_EQ(counter.counted(), kReplies);
+}
+
 TEST_F(Counting, WhatFindsNoRoomIsGivenBackUncounted) {
   ReplyCounter counter(tiny(), 1);
   std::vector<ReplyTask> large(1);
