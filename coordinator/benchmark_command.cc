@@ -134,8 +134,8 @@ base::Status write_or_rescue(const report::Report& report, const report::PromptS
 }
 
 struct Counter {
-  std::optional<model::TokenCounter> tokens;  // nothing: none are counted by a tokenizer
-  sys::StopSignals& signals;                  // end the counting
+  std::optional<RunTokenizer> tokens;  // nothing: none are counted by a tokenizer
+  sys::StopSignals& signals;           // end the counting
 };
 
 report::TokenCounts count_with(const Counter& counter, const spec::Config& config,
@@ -145,11 +145,14 @@ report::TokenCounts count_with(const Counter& counter, const spec::Config& confi
   CountingTerms terms = counting_terms(config);
   terms.interrupted = [&counter] { return counter.signals.take().has_value(); };
   const base::Instant began_at = clock.mono();
-  auto counts = count_tokens(*counter.tokens, facts, ledger, &input, terms, clock);
+  auto counts = count_tokens(&counter.tokens->counter, facts, ledger, &input, terms, clock);
   base::log_info(
       "tokens",
-      fmt::format("{} prompts and {} replies counted in {:.1f} s{}", counts.prompts, counts.replies,
-                  (clock.mono() - began_at).to_seconds(),
+      fmt::format("{} prompts and {} replies counted in {:.1f} s{}{}", counts.prompts,
+                  counts.replies, (clock.mono() - began_at).to_seconds(),
+                  counts.by_agents > 0
+                      ? fmt::format(", {} of the replies before, by the agents", counts.by_agents)
+                      : "",
                   counts.pending > 0 ? fmt::format("; {} queries pending", counts.pending) : ""));
   return counts;
 }
@@ -281,7 +284,8 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& t
   if (auto status = apply_twist(twist, *input); !status) {
     return fail_with(status.error());
   }
-  conduct::HostSettings settings = host_settings(order.config, *input, *folder);
+  conduct::HostSettings settings =
+      host_settings(order.config, *input, *folder, counter.tokens ? &*counter.tokens : nullptr);
   settings.keys = std::move(keys->own);
   settings.agent_keys = std::move(keys->agents);
   auto window = MeasurementWindow::open(spec::process_environment, order.config, *folder);

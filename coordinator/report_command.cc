@@ -126,20 +126,29 @@ std::string report_help() {
          "folder cannot be written.\n";
 }
 
-// As the run would have counted them, where its tokenizer is on this host too. Prompts are in no
-// spool: only replies are counted.
+// As the run would have counted them: what its agents counted, and the rest where the same
+// tokenizer is on this host. Prompts are in no spool: only replies are counted.
 static std::optional<report::TokenCounts> count_rebuilt(const report::Rebuilt& run) {
-  if (run.facts.config.token_source != report::TokenSource::kTokenizer) {
+  const report::ConfigFacts& config = run.facts.config;
+  if (config.token_source != report::TokenSource::kTokenizer) {
     return std::nullopt;
   }
-  const auto counter = open_tokenizer(run.facts.config.tokenizer, false);
-  if (!counter) {
-    base::log_warning("report", "tokens are not counted: " + counter.error().message);
-    return std::nullopt;
+  const auto here = open_tokenizer(config.tokenizer, false);
+  const bool same = here && (config.model_hash.empty() || here->hash == config.model_hash);
+  if (!same) {
+    base::log_warning(
+        "report", "tokens are not counted here: " +
+                      (here ? fmt::format("the files of {} on this host are not those of the run",
+                                          config.tokenizer)
+                            : here.error().message));
+    if (run.ledger.token_counts() == 0) {
+      return std::nullopt;
+    }
   }
   CountingTerms terms;
   terms.threads = sys::usable_cores();
-  return count_tokens(*counter, run.facts, run.ledger, nullptr, terms, base::SystemClock());
+  return count_tokens(same ? &here->counter : nullptr, run.facts, run.ledger, nullptr, terms,
+                      base::SystemClock());
 }
 
 // The config whose data sets have the right answers; nothing: the run asked none, or it is not

@@ -13,6 +13,7 @@
 #include "common/sys/process.h"
 #include "coordinator/report/conversations_played.h"
 #include "coordinator/report/run_note.h"
+#include "coordinator/token_counting.h"
 
 namespace tutti {
 namespace {
@@ -84,6 +85,27 @@ conduct::RunPlan run_plan(const spec::Config& config, const conduct::RunInput& i
   return plan;
 }
 
+conduct::CountingPlan counting_plan(const spec::Config& config, const RunTokenizer& tokenizer) {
+  constexpr double kDrainMaxS = 60;
+  conduct::CountingPlan plan;
+  switch (config.distributed.token_counting) {
+    case spec::TokenCounting::kAuto:
+      plan.where = conduct::CountingWhere::kAuto;
+      break;
+    case spec::TokenCounting::kAgents:
+      plan.where = conduct::CountingWhere::kAgents;
+      break;
+    case spec::TokenCounting::kCoordinator:
+      plan.where = conduct::CountingWhere::kCoordinator;
+      break;
+  }
+  plan.terms.model_hash = tokenizer.hash;
+  plan.terms.model_bytes = tokenizer.packed.size();
+  plan.terms.drain_max = base::Duration::from_seconds(
+      config.settings.timeouts.metrics_drain_timeout_s.value_or(kDrainMaxS));
+  return plan;
+}
+
 const char* pattern_name(spec::Pattern pattern) {
   switch (pattern) {
     case spec::Pattern::kMaxThroughput:
@@ -98,8 +120,7 @@ const char* pattern_name(spec::Pattern pattern) {
   return "concurrency";
 }
 
-report::ConfigFacts config_facts(const spec::Config& config, base::Balance balance,
-                                 const std::vector<std::string>& frontends) {
+report::ConfigFacts config_facts(const spec::Config& config, const conduct::HostSettings& host) {
   const spec::Settings& settings = config.settings;
   report::ConfigFacts facts;
   facts.load_pattern.type = pattern_name(settings.load_pattern.type);
@@ -130,11 +151,12 @@ report::ConfigFacts config_facts(const spec::Config& config, base::Balance balan
     case spec::TokenSource::kAuto:
     case spec::TokenSource::kTokenizer:
       facts.token_source = report::TokenSource::kTokenizer;
+      facts.model_hash = host.plan.counting.terms.model_hash;
       facts.tokenizer = config.model_params.tokenizer_name.value_or(config.model_params.name);
       break;
   }
-  facts.balance = balance;
-  facts.endpoints = frontends;
+  facts.balance = host.plan.target.balance;
+  facts.endpoints = host.frontends;
   return facts;
 }
 
@@ -147,7 +169,7 @@ std::string note_of(const spec::Config& config, const conduct::RunInput& input,
   facts.version = TUTTI_VERSION;
   facts.started_wall_ns = clock.wall_unix_ns();
   facts.started_at = clock.mono();
-  facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
+  facts.config = config_facts(config, settings);
   for (const auto& phase : input.phases) {
     report::PhaseFacts it;
     it.name = phase.name;
@@ -195,7 +217,7 @@ base::Result<RunKeys> read_run_keys(const spec::Distributed& distributed) {
 }
 
 conduct::HostSettings host_settings(const spec::Config& config, const conduct::RunInput& input,
-                                    const std::string& folder) {
+                                    const std::string& folder, const RunTokenizer* tokenizer) {
   const spec::Distributed& distributed = config.distributed;
   conduct::HostSettings settings;
   settings.plan = run_plan(config, input);
@@ -220,6 +242,10 @@ conduct::HostSettings host_settings(const spec::Config& config, const conduct::R
   if (settings.plan.agents_expected == 0) {
     settings.plan.agents_expected = 1;  // `listen` alone: the first that comes
   }
+  if (tokenizer != nullptr) {
+    settings.plan.counting = counting_plan(config, *tokenizer);
+    settings.model = tokenizer->packed;
+  }
   settings.plan.note = note_of(config, input, settings);
   return settings;
 }
@@ -238,7 +264,7 @@ report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettin
   if (!outcome.interrupted_by_user && outcome.outcome.exit != base::ExitCode::kOk) {
     facts.watchdogs = outcome.outcome.reasons;
   }
-  facts.config = config_facts(config, settings.plan.target.balance, settings.frontends);
+  facts.config = config_facts(config, settings);
   facts.phases = outcome.phases;
   for (std::uint32_t i = 0; i < facts.phases.size(); ++i) {
     const auto& trajectories = settings.plan.phases[i].schedule.trajectories;

@@ -16,6 +16,8 @@
 
 namespace tutti {
 
+struct RunTokenizer;
+
 // From the files that `distributed.keys` and `agent_keys` name; empty without them. kSetup with the
 // file and the remedy.
 struct RunKeys {
@@ -24,9 +26,11 @@ struct RunKeys {
 };
 base::Result<RunKeys> read_run_keys(const spec::Distributed& distributed);
 
-// Everything but the live view's choice and the keys. `input` must outlive the run.
+// Everything but the live view's choice and the keys. `tokenizer`: null: none counts. It and
+// `input` must outlive the run.
 conduct::HostSettings host_settings(const spec::Config& config, const conduct::RunInput& input,
-                                    const std::string& folder);
+                                    const std::string& folder,
+                                    const RunTokenizer* tokenizer = nullptr);
 
 report::RunFacts run_facts(const spec::Config& config, const conduct::HostSettings& settings,
                            const conduct::RunOutcome& outcome);

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "common/model/model_pack.h"
+#include "common/model/reply_tokens.h"
 #include "common/spec/tree_json.h"
 #include "common/sys/process.h"
 
@@ -35,6 +37,7 @@ const JsonValue* filled(const JsonValue& cells, std::string_view name) {
 // What one thread made of its slices; added up at the end.
 struct Tally {
   std::uint64_t replies = 0;
+  std::uint64_t by_agents = 0;
   std::uint64_t without_template = 0;
   std::string first_error;
 
@@ -47,7 +50,7 @@ struct Tally {
 
 class Counting {
  public:
-  Counting(const model::TokenCounter& counter, const report::RunFacts& facts,
+  Counting(const model::TokenCounter* counter, const report::RunFacts& facts,
            const ledger::Ledger& ledger, const conduct::RunInput* input, const CountingTerms& terms)
       : counter_(counter),
         facts_(facts),
@@ -72,11 +75,10 @@ class Counting {
   void count_prompt(base::SampleIndex sample, Tally& tally);
   base::Result<std::int64_t> prompt_tokens(const JsonValue& cells) const;
   void count_reply(std::uint64_t at, ledger::Texts& texts, Tally& tally);
-  base::Status count_texts(const wire::OutputText& output, RowTokens& row, Tally& tally) const;
   void wait(const base::Clock& clock);
   TokenCounts collect();
 
-  const model::TokenCounter& counter_;
+  const model::TokenCounter* counter_;
   const report::RunFacts& facts_;
   const ledger::Ledger& ledger_;
   const conduct::RunInput* input_;
@@ -134,9 +136,9 @@ base::Result<std::int64_t> Counting::prompt_tokens(const JsonValue& cells) const
     talk.tool_choice = filled(cells, "tool_choice");
     talk.kwargs = terms_.template_kwargs ? &*terms_.template_kwargs : nullptr;
     talk.generation_prompt = true;
-    tokens = counter_.prompt(talk, local_seconds_);
+    tokens = counter_->prompt(talk, local_seconds_);
   } else if (prompt != nullptr && prompt->is_string() && !prompt->as_string().empty()) {
-    tokens = counter_.text(prompt->as_string());
+    tokens = counter_->text(prompt->as_string());
   } else {
     return -1;  // content parts: not counted, as the reference does not
   }
@@ -158,51 +160,42 @@ void Counting::count_prompt(base::SampleIndex sample, Tally& tally) {
   by_sample_[sample] = tokens.value_or(kFailed);
 }
 
-// The whole reply, and what followed its first chunk (runtime-metrics 12.3): of a reply that
-// reasons the reasoning after its first chunk and all of the content, else the content after its
-// first chunk. Tool calls are counted whole in both, as they follow the text; where there is no
-// text their first chunk cannot be told from the rest, and TPOT has no divisor.
-base::Status Counting::count_texts(const wire::OutputText& output, RowTokens& row,
-                                   Tally& tally) const {
-  const std::string content = output.content_first + output.content_rest;
-  const std::string reasoning = output.reasoning_first + output.reasoning_rest;
-  if (content.empty() && reasoning.empty() && output.tool_calls.empty()) {
-    return {};
-  }
-  const auto whole = counter_.reply({content, reasoning, output.tool_calls});
-  if (!whole) {
-    return tl::unexpected(whole.error());
-  }
-  row.output = static_cast<std::int64_t>(whole->tokens);
-  tally.without_template += whole->without_template ? 1U : 0U;
-  model::ReplyText rest{output.content_rest, {}, output.tool_calls};
-  if (!reasoning.empty()) {
-    rest = {content, output.reasoning_rest, output.tool_calls};
-  }
-  if (content.empty() && reasoning.empty()) {
-    return {};
-  }
-  const auto after = counter_.reply(rest);
-  if (!after) {
-    return tl::unexpected(after.error());
-  }
-  row.after_first = static_cast<std::int64_t>(after->tokens);
-  return {};
-}
-
 void Counting::count_reply(std::uint64_t at, ledger::Texts& texts, Tally& tally) {
   const ledger::Fact& fact = ledger_.fact(at);
   if (!fact.ok() || fact.text_bytes == 0) {
     done_[at] = 1;
     return;
   }
-  const auto read = ledger_.texts(fact, texts);
-  const auto counted = read ? count_texts(texts.output, rows_[at], tally) : read;
+  if (const auto there = ledger_.tokens(fact.phase, fact.seq)) {
+    rows_[at].output = there->output;
+    rows_[at].after_first = there->after_first;
+    tally.without_template += there->without_template ? 1U : 0U;
+    done_[at] = 1;
+    ++tally.replies;
+    ++tally.by_agents;
+    return;
+  }
+  if (counter_ == nullptr) {
+    tally.fail({base::ExitCode::kSetup,
+                "their agents did not count them, and the tokenizer of "
+                "the run is not here"});
+    return;
+  }
+  if (const auto read = ledger_.texts(fact, texts); !read) {
+    tally.fail(read.error());
+    return;
+  }
+  const wire::OutputText& text = texts.output;
+  const auto counted =
+      model::count_reply(*counter_, {text.content_first, text.content_rest, text.reasoning_first,
+                                     text.reasoning_rest, text.tool_calls});
   if (!counted) {
-    rows_[at] = {};
     tally.fail(counted.error());
     return;
   }
+  rows_[at].output = counted->output;
+  rows_[at].after_first = counted->after_first;
+  tally.without_template += counted->without_template ? 1U : 0U;
   done_[at] = 1;
   ++tally.replies;
 }
@@ -227,6 +220,7 @@ void Counting::work() {
   }
   const std::lock_guard lock(mutex_);
   all_.replies += tally.replies;
+  all_.by_agents += tally.by_agents;
   all_.without_template += tally.without_template;
   if (all_.first_error.empty()) {
     all_.first_error = std::move(tally.first_error);
@@ -269,6 +263,7 @@ TokenCounts Counting::collect() {
       samples_.begin(), samples_.end(), [this](auto sample) { return by_sample_[sample] >= 0; }));
   out.rows = std::move(rows_);
   out.replies = all_.replies;
+  out.by_agents = all_.by_agents;
   out.without_template = all_.without_template;
   out.first_error = std::move(all_.first_error);
   return out;
@@ -289,33 +284,46 @@ TokenCounts Counting::run(const base::Clock& clock) {
 
 }  // namespace
 
-base::Result<model::TokenCounter> open_tokenizer(const std::string& name, bool may_fetch) {
+base::Result<RunTokenizer> open_tokenizer(const std::string& name, bool may_fetch) {
   // A build that could not read it fetches nothing.
   may_fetch = may_fetch && model::has_tokenizers();
   const auto path = may_fetch ? model::fetch_model(name) : model::find_model(name);
   const auto files = path ? model::read_model_files(*path) : tl::unexpected(path.error());
-  return files ? model::TokenCounter::open(*files) : tl::unexpected(files.error());
+  if (!files) {
+    return tl::unexpected(files.error());
+  }
+  auto counter = model::TokenCounter::open(*files);
+  if (!counter) {
+    return tl::unexpected(counter.error());
+  }
+  RunTokenizer out{std::move(*counter), model::pack(*files), {}};
+  out.hash = model::content_hash(out.packed);
+  return out;
 }
 
-base::Result<std::optional<model::TokenCounter>> tokenizer_of(const spec::Config& config,
-                                                              std::string& why_not) {
+base::Result<std::optional<RunTokenizer>> tokenizer_of(const spec::Config& config,
+                                                       std::string& why_not) {
   const spec::TokenSource source = config.distributed.token_source;
   const bool named = config.model_params.tokenizer_name.has_value();
   const bool must = source == spec::TokenSource::kTokenizer || named;
   if (source == spec::TokenSource::kUsage || source == spec::TokenSource::kNone) {
     return std::nullopt;
   }
-  auto counter =
+  auto tokenizer =
       open_tokenizer(config.model_params.tokenizer_name.value_or(config.model_params.name), must);
-  if (counter) {
-    return std::move(*counter);
+  if (tokenizer) {
+    return std::move(*tokenizer);
   }
   if (must) {
-    return tl::unexpected(counter.error());
+    return tl::unexpected(tokenizer.error());
   }
-  why_not = counter.error().message;
+  why_not = tokenizer.error().message;
   if (model::has_tokenizers()) {
     why_not += "; --tokenizer names its folder, or its name at the hub, which is fetched then";
+  }
+  if (config.distributed.token_counting == spec::TokenCounting::kAgents) {
+    return base::fail(base::ExitCode::kSetup,
+                      "distributed.token_counting: agents have nothing to count with: " + why_not);
   }
   return std::nullopt;
 }
@@ -334,7 +342,7 @@ CountingTerms counting_terms(const spec::Config& config) {
   return terms;
 }
 
-TokenCounts count_tokens(const model::TokenCounter& counter, const report::RunFacts& facts,
+TokenCounts count_tokens(const model::TokenCounter* counter, const report::RunFacts& facts,
                          const ledger::Ledger& ledger, const conduct::RunInput* input,
                          const CountingTerms& terms, const base::Clock& clock) {
   return Counting(counter, facts, ledger, input, terms).run(clock);

@@ -2,7 +2,8 @@
 
 // Counts the tokens of a finished run's prompts and replies with the model's tokenizer, as the
 // reference client does after its runs: every distinct prompt once, every successful reply of the
-// performance phase from the texts beside the ledger. Uses threads of its own while it runs.
+// performance phase that its agent has not counted from the texts beside the ledger. Uses threads
+// of its own while it runs.
 
 #include <functional>
 #include <optional>
@@ -20,14 +21,20 @@
 
 namespace tutti {
 
+struct RunTokenizer {
+  model::TokenCounter counter;
+  std::string packed;  // its files, as agents get them
+  std::string hash;    // of that
+};
+
 // By its path or its name at the hub: from the hub's cache on this host, else fetched if it may be.
-base::Result<model::TokenCounter> open_tokenizer(const std::string& name, bool may_fetch);
+base::Result<RunTokenizer> open_tokenizer(const std::string& name, bool may_fetch);
 
 // The tokenizer that the config asks for, opened; nothing: it asks for none, or for "auto" and the
 // model has none on this host (`why_not` says so then). An error where one was named that cannot be
-// had (runtime-metrics 1.1 step 5: exit code 3).
-base::Result<std::optional<model::TokenCounter>> tokenizer_of(const spec::Config& config,
-                                                              std::string& why_not);
+// had (runtime-metrics 1.1 step 5: exit code 3), or agents were to count with it.
+base::Result<std::optional<RunTokenizer>> tokenizer_of(const spec::Config& config,
+                                                       std::string& why_not);
 
 struct CountingTerms {
   std::size_t threads = 4;
@@ -39,8 +46,9 @@ struct CountingTerms {
 // Threads, time and template variables as the config says.
 CountingTerms counting_terms(const spec::Config& config);
 
-// `input`: for the prompts; null: none are known. What was not counted in time is `pending`.
-report::TokenCounts count_tokens(const model::TokenCounter& counter, const report::RunFacts& facts,
+// `counter`: null: only what agents counted is known, and `input` is null too. `input`: for the
+// prompts; null: none are known. What was not counted in time is `pending`.
+report::TokenCounts count_tokens(const model::TokenCounter* counter, const report::RunFacts& facts,
                                  const ledger::Ledger& ledger, const conduct::RunInput* input,
                                  const CountingTerms& terms, const base::Clock& clock);
 

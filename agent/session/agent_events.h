@@ -35,12 +35,14 @@ struct Suspended {
 struct LinkLost {
   std::string why;
 };
-// Answer to OpenBodies: the body set is on this host's disk already, or not.
+// Answer to OpenBodies: the body set is on this host's disk already, or not; and the model to count
+// with, if one was asked for.
 struct BodiesOpened {
   bool present = false;
   std::string error;  // the disk failed
+  bool model_present = false;
 };
-// Answer to the last StoreBodies; also to an earlier one that failed.
+// Answer to the last StoreBodies of bodies or model; also to an earlier one that failed.
 struct BodiesStored {
   std::string error;  // empty: whole, and its hash is right
 };
@@ -52,6 +54,11 @@ struct EngineWarmed {
 };
 struct RecordsDone {
   std::vector<wire::Record> records;
+};
+// Of what CountReplies asked for. What is in neither has not been counted yet.
+struct RepliesCounted {
+  std::vector<wire::TokenCount> counts;
+  std::uint64_t uncounted = 0;  // given up: no room in the queue, or no count; the coordinator's
 };
 // Answer to EngineRecall.
 struct EngineRecalled {
@@ -76,8 +83,8 @@ struct StopAsked {
 struct Tick {};
 
 using Event = std::variant<Connected, MessageFrom, StoodStill, Suspended, LinkLost, BodiesOpened,
-                           BodiesStored, EngineWarmed, RecordsDone, EngineRecalled, EngineAborted,
-                           Gauges, StopAsked, Tick>;
+                           BodiesStored, EngineWarmed, RecordsDone, RepliesCounted, EngineRecalled,
+                           EngineAborted, Gauges, StopAsked, Tick>;
 
 // ---- commands --------------------------------------------------------------------------------
 
@@ -93,6 +100,7 @@ struct OpenBodies {
   std::string hash;
   std::uint64_t bytes = 0;
   std::uint32_t rows = 0;
+  wire::ReplyCounting counting{};
 };
 struct StoreBodies {
   wire::BodyChunk chunk;
@@ -131,6 +139,19 @@ struct SpoolAppend {
 struct SpoolNote {
   wire::Message message;
 };
+// Texts of replies whose tokens are to be counted.
+struct ReplyTask {
+  std::uint16_t phase = 0;
+  base::Seq seq = 0;
+  wire::OutputText text;
+};
+struct CountReplies {
+  std::vector<ReplyTask> replies;
+};
+// Nothing but counts is awaited any more: counting need not make way for a measurement.
+struct HurryCounting {};
+// Forget the replies that have no count yet: nobody waits for them any more.
+struct StopCounting {};
 // Batches ≤ number are stored by the coordinator.
 struct SpoolForget {
   std::uint64_t number = 0;
@@ -143,8 +164,9 @@ struct Exit {
   std::string reason;
 };
 
-using Command = std::variant<Send, SetLiveness, OpenBodies, StoreBodies, EngineStart, EngineArm,
-                             EngineIssue, EngineRecall, EngineAbort, ReadGauges, SpoolAppend,
-                             SpoolNote, SpoolForget, SpoolRelease, Exit>;
+using Command =
+    std::variant<Send, SetLiveness, OpenBodies, StoreBodies, EngineStart, EngineArm, EngineIssue,
+                 EngineRecall, EngineAbort, ReadGauges, CountReplies, HurryCounting, StopCounting,
+                 SpoolAppend, SpoolNote, SpoolForget, SpoolRelease, Exit>;
 
 }  // namespace tutti::session

@@ -13,6 +13,8 @@
 #include "agent/record/spool.h"
 #include "agent/session/agent_machine.h"
 #include "agent/session/coordinator_link.h"
+#include "agent/session/model_cache.h"
+#include "agent/session/reply_counter.h"
 #include "agent/session/session_meter.h"
 #include "agent/target/sources.h"
 #include "common/base/log.h"
@@ -51,6 +53,7 @@ wire::Hello hello_of(const AgentSettings& settings) {
   hello.source_addresses = settings.source_addresses;
   hello.own_addresses = sys::own_addresses();
   hello.memory_bytes = sys::available_memory();
+  hello.counts_tokens = model::has_tokenizers();
   return hello;
 }
 
@@ -64,7 +67,8 @@ class AgentHost {
         signals_(signals),
         link_(link),
         machine_(AgentConfig{hello_of(settings)}),
-        cache_(settings.cache_folder) {}
+        cache_(settings.cache_folder),
+        model_(settings.cache_folder) {}
 
   base::ExitCode run();
   bool signalled() const { return signalled_; }
@@ -73,12 +77,18 @@ class AgentHost {
   void turn();
   void feed(Event event);
   void perform(Command&& command);
-  static SessionReading session_reading() { return {sys::thread_cpu(), sys::tcp_counters()}; }
+  SessionReading session_reading() const {
+    return {sys::thread_cpu(), sys::tcp_counters(),
+            counter_ != nullptr ? counter_->cpu() : base::Duration{}};
+  }
   wire::Progress read_gauges(bool close_interval);
   void send(const wire::Message& message);
   void open_bodies(const OpenBodies& command);
   void store_bodies(const StoreBodies& command);
   void start_engine(EngineStart&& command);
+  base::Status start_counting();
+  void put_counting(wire::Health& health);
+  void take_counts();
   void issue(const EngineIssue& command);
   void append_to_spool(const wire::RecordBatch& batch);
   void heed(const base::Status& status);  // of the spool
@@ -93,6 +103,8 @@ class AgentHost {
   CoordinatorLink& link_;
   AgentMachine machine_;
   data::BodyCache cache_;
+  ModelCache model_;
+  std::unique_ptr<ReplyCounter> counter_;  // null: none are counted here
   std::optional<data::BodySet> bodies_;
   std::unique_ptr<drive::Engine> engine_;
   std::optional<record::Spool> spool_;
@@ -161,6 +173,7 @@ void AgentHost::turn() {
     }
   }
   messages_.clear();
+  take_counts();
   take_engine_events();
   take_signals();
   if (!lost_told_ && link_.lost(looked_at)) {
@@ -223,6 +236,12 @@ void AgentHost::perform(Command&& command) {
     if (engine_ != nullptr) {
       feed(Gauges{read_gauges(std::get<ReadGauges>(command).close_interval)});
     }
+  } else if (auto* replies = std::get_if<CountReplies>(&command)) {
+    counter_->add(std::move(replies->replies));
+  } else if (std::holds_alternative<HurryCounting>(command)) {
+    counter_->hurry();
+  } else if (std::holds_alternative<StopCounting>(command)) {
+    counter_->drop();
   } else if (const auto* spool = std::get_if<SpoolAppend>(&command)) {
     append_to_spool(spool->batch);
   } else if (const auto* note = std::get_if<SpoolNote>(&command)) {
@@ -249,6 +268,7 @@ wire::Progress AgentHost::read_gauges(bool close_interval) {
     progress.health = engine_->health(clock_.mono());
     progress.health.spool_bytes = spool_ ? spool_->bytes_on_disk() : 0;
     progress.health.unspooled_batches = unspooled_batches_;
+    put_counting(progress.health);
     meter_.close(session_reading(), progress.health);
   }
   return progress;
@@ -265,25 +285,41 @@ void AgentHost::send(const wire::Message& message) {
 }
 
 void AgentHost::open_bodies(const OpenBodies& command) {
+  bool model_present = false;
+  if (command.counting.wanted()) {
+    const auto here = model_.open(command.counting.model_hash, command.counting.model_bytes);
+    if (!here) {
+      feed(BodiesOpened{false, here.error().message});
+      return;
+    }
+    model_present = *here;
+  }
   bodies_hash_ = command.hash;
   auto found = cache_.find(command.hash);
   if (found) {
     bodies_ = std::move(*found);
     base::log_info("session", fmt::format("body set {} is cached", command.hash));
-    feed(BodiesOpened{true, {}});
+    feed(BodiesOpened{true, {}, model_present});
     return;
   }
   const auto status = cache_.begin(command.hash, command.bytes);
-  feed(BodiesOpened{false, status ? "" : status.error().message});
+  feed(BodiesOpened{false, status ? "" : status.error().message, model_present});
 }
 
 void AgentHost::store_bodies(const StoreBodies& command) {
-  const auto status = cache_.add(command.chunk.offset, command.chunk.compressed);
+  const wire::BodyChunk& chunk = command.chunk;
+  const auto status = chunk.model ? model_.add(chunk.offset, chunk.compressed)
+                                  : cache_.add(chunk.offset, chunk.compressed);
   if (!status) {
     feed(BodiesStored{status.error().message});
     return;
   }
-  if (!command.chunk.last) {
+  if (!chunk.last) {
+    return;
+  }
+  if (chunk.model) {
+    const auto whole = model_.finish();
+    feed(BodiesStored{whole ? "" : whole.error().message});
     return;
   }
   auto set = cache_.finish();
@@ -295,7 +331,43 @@ void AgentHost::store_bodies(const StoreBodies& command) {
   feed(BodiesStored{});
 }
 
+// Before the engine: what reads a large tokenizer must not hold up replies.
+base::Status AgentHost::start_counting() {
+  if (!model_.wanted()) {
+    return {};
+  }
+  auto counter = model_.counter();
+  if (!counter) {
+    return tl::unexpected(counter.error());
+  }
+  const std::size_t threads = ReplyCounter::threads_for(sys::usable_cores(), settings_.workers);
+  counter_ = std::make_unique<ReplyCounter>(std::move(*counter), threads);
+  base::log_info("session", fmt::format("counting tokens of replies, threads: {}", threads));
+  return {};
+}
+
+void AgentHost::put_counting(wire::Health& health) {
+  if (counter_ != nullptr) {
+    const auto peak = counter_->take_peak();
+    health.counting_queued = peak.replies;
+    health.counting_queued_bytes = peak.bytes;
+    health.replies_counted = counter_->counted();
+    health.replies_uncounted = counter_->uncounted();
+  }
+}
+
+void AgentHost::take_counts() {
+  RepliesCounted counted;
+  if (counter_ != nullptr && counter_->take(counted)) {
+    feed(std::move(counted));
+  }
+}
+
 void AgentHost::start_engine(EngineStart&& command) {
+  if (const auto counting = start_counting(); !counting) {
+    feed(EngineWarmed{counting.error().message, {}, 0});
+    return;
+  }
   drive::EngineConfig config;
   config.target = std::move(command.target);
   config.bodies = &*bodies_;

@@ -39,8 +39,9 @@ void AgentMachine::step(Event event, Instant now, std::vector<Command>& out) {
 }
 
 Instant AgentMachine::next_tick() const {
-  return std::min({batcher_.due_at(), gauges_at_, interval_ends_at_, leave_by_,
-                   now_ + base::Duration::seconds(1)});
+  const base::Duration look =
+      counting_ > 0 && counting_since_.is_set() ? kCountsEvery : base::Duration::seconds(1);
+  return std::min({batcher_.due_at(), gauges_at_, interval_ends_at_, leave_by_, now_ + look});
 }
 
 std::uint64_t AgentMachine::in_hand() const {
@@ -115,11 +116,13 @@ void AgentMachine::take(const wire::Prepare& message) {
   state_ = AgentState::kPreparing;
   prepare_ = message;
   out_->emplace_back(SetLiveness{heartbeat_, std::max(lost_after_, wire::kPreparingPatience)});
-  out_->emplace_back(OpenBodies{message.bodies_hash, message.bodies_bytes, message.bodies_rows});
+  out_->emplace_back(
+      OpenBodies{message.bodies_hash, message.bodies_bytes, message.bodies_rows, message.counting});
 }
 
 void AgentMachine::on(const BodiesOpened& event) {
-  if (state_ != AgentState::kPreparing || receiving_bodies_ || engine_runs_) {
+  if (state_ != AgentState::kPreparing || receiving_bodies_ || receiving_model_ || storing_ > 0 ||
+      engine_runs_) {
     ++illegal_;
     return;
   }
@@ -127,35 +130,42 @@ void AgentMachine::on(const BodiesOpened& event) {
     not_ready(event.error);
     return;
   }
-  send(wire::BodiesWanted{!event.present});
-  if (event.present) {
+  receiving_bodies_ = !event.present;
+  receiving_model_ = prepare_.counting.wanted() && !event.model_present;
+  send(wire::BodiesWanted{receiving_bodies_, receiving_model_});
+  if (!receiving_bodies_ && !receiving_model_) {
     start_engine();
-  } else {
-    receiving_bodies_ = true;
   }
 }
 
 void AgentMachine::take(wire::BodyChunk& message) {
-  if (state_ != AgentState::kPreparing || !receiving_bodies_) {
+  bool& receiving = message.model ? receiving_model_ : receiving_bodies_;
+  if (state_ != AgentState::kPreparing || !receiving) {
     ++illegal_;
     return;
   }
-  receiving_bodies_ = !message.last;
+  receiving = !message.last;
+  storing_ += message.last ? 1U : 0U;
   out_->emplace_back(StoreBodies{std::move(message)});
 }
 
 void AgentMachine::on(const BodiesStored& event) {
   const bool expected = state_ == AgentState::kPreparing && !engine_runs_;
-  if (!expected || (receiving_bodies_ && event.error.empty())) {
+  const bool receiving = receiving_bodies_ || receiving_model_;
+  if (!expected || (storing_ == 0 && (event.error.empty() || !receiving))) {
     ++illegal_;
     return;
   }
-  receiving_bodies_ = false;
   if (!event.error.empty()) {
+    receiving_bodies_ = receiving_model_ = false;
+    storing_ = 0;
     not_ready(event.error);
     return;
   }
-  start_engine();
+  --storing_;
+  if (!receiving && storing_ == 0) {
+    start_engine();
+  }
 }
 
 void AgentMachine::start_engine() {
@@ -198,6 +208,8 @@ void AgentMachine::take(const wire::ArmPhase& message) {
   phase_.slots = message.slots;
   phase_.start_at = message.start_at;
   phase_.lost_before = records_lost_;
+  phase_.counts = prepare_.counting.wanted() && message.kind == base::PhaseKind::kPerformance;
+  counting_since_ = {};
   gauges_at_ = now_ + heartbeat_;
   interval_ends_at_ = next_interval_end();
   out_->emplace_back(SetLiveness{heartbeat_, lost_after_});
@@ -286,6 +298,7 @@ void AgentMachine::on(RecordsDone& event) {
       ++illegal_;  // still a fact: it is shipped all the same
     }
   }
+  count_tokens(event.records);
   batcher_.add(std::move(event.records), now_);
 }
 
@@ -295,6 +308,9 @@ void AgentMachine::on(const Gauges& event) {
   wire::Progress progress = event.progress;
   progress.phase = phase_.number;
   progress.health.unsent_batches = batcher_.waiting();
+  if (counting_since_.is_set()) {
+    progress.health.counting_drain = now_ - counting_since_;
+  }
   send(std::move(progress));
 }
 
@@ -302,11 +318,20 @@ void AgentMachine::on(const Gauges& event) {
 void AgentMachine::flush_records() {
   const bool starving = phase_.pacing == base::Pacing::kClosedLoop &&
                         (in_hand() < phase_.slots || std::exchange(slot_free_, false));
-  batcher_.flush(now_, starving || in_hand() == 0 || state_ == AgentState::kLeaving, *out_);
+  const bool ending = in_hand() == 0 || state_ == AgentState::kLeaving;
+  using Cut = RecordBatcher::Cut;
+  const Cut what = ending && counting_ == 0 ? Cut::kAll
+                   : starving || ending     ? Cut::kRecords
+                                            : Cut::kDue;
+  batcher_.flush(now_, what, *out_);
 }
 
 void AgentMachine::say_drained() {
-  if (!phase_.drain_asked || holding() || !batcher_.all_sent()) {
+  if (!phase_.drain_asked || holding() || counts_awaited()) {
+    return;
+  }
+  flush_records();  // the last counts may have come, or been given up, in this step
+  if (!batcher_.all_sent()) {
     return;
   }
   state_ = AgentState::kReady;
@@ -355,6 +380,7 @@ Instant AgentMachine::next_interval_end() const {
 void AgentMachine::take(const wire::Goodbye& message) {
   const bool well = message.reason.empty() && state_ == AgentState::kReady;
   linked_ = false;
+  stop_counting();
   batcher_.stop_sending();
   out_->emplace_back(SpoolRelease{});
   leave(well ? ExitCode::kOk : ExitCode::kExecution,
@@ -443,6 +469,10 @@ void AgentMachine::go_on_leaving() {
     }
     // The engine does not give them back: they stay unrecorded, the coordinator names them.
   }
+  if (counts_awaited()) {
+    return;
+  }
+  flush_records();
   if (linked_ && !goodbye_said_ && !batcher_.all_sent()) {
     // The coordinator listens no more after a goodbye.
     if (!sending_rest_) {
@@ -468,6 +498,10 @@ void AgentMachine::go_on_leaving() {
 }
 
 void AgentMachine::exit(ExitCode code, const std::string& reason) {
+  if (state_ == AgentState::kLeaving) {
+    stop_counting();
+    flush_records();  // counts that waited for company
+  }
   state_ = AgentState::kGone;
   if (engine_runs_ && code != ExitCode::kOk) {
     // With how much it had started, whether or not all of that ended; not while the engine may

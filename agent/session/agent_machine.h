@@ -4,8 +4,9 @@
 // as a step function: no socket, thread, clock, file or log inside.
 //   Waiting > Greeting > Joined > Preparing > Ready > InPhase (> Ready …) > Leaving > Gone
 // Promises: every command it was leased ends in one record, one recall, or in the engine's own
-// count of lost records; Drained is said only when all records are in sent batches; when the
-// coordinator is lost nothing new is started and the spool is kept. A message that makes no sense
+// count of lost records; Drained is said only when all records are in sent batches, and so are all
+// counts of their tokens, or the time for those is over; when the coordinator is lost nothing new
+// is started and the spool is kept. A message that makes no sense
 // in the state is counted (illegal()) and changes nothing. Owned by the agent's main thread.
 
 #include <cstdint>
@@ -51,6 +52,9 @@ class AgentMachine {
   // … and what came before it, of the armed phase, in one that ends this much earlier.
   static constexpr base::Duration kBeforeStart = base::Duration::millis(10);
 
+  // How often it looks for counts when nothing but them is awaited.
+  static constexpr base::Duration kCountsEvery = base::Duration::millis(10);
+
   explicit AgentMachine(AgentConfig config);
 
   void step(Event event, base::Instant now, std::vector<Command>& out);
@@ -61,6 +65,7 @@ class AgentMachine {
   bool gone() const { return state_ == AgentState::kGone; }
   std::uint64_t illegal() const { return illegal_; }
   std::uint64_t in_hand() const;  // commands of the phase with neither record nor recall yet
+  std::uint64_t counting() const { return counting_; }  // replies whose count is awaited
   std::uint32_t number() const { return number_; }
   std::uint32_t phase_number() const { return phase_.number; }  // of the newest armed phase
   const base::Id& run() const { return run_; }
@@ -78,6 +83,7 @@ class AgentMachine {
     std::uint64_t lost_before = 0;  // by the same count when the phase began
     std::uint32_t recalls_out = 0;
     std::unordered_set<base::Seq> last_turns;  // of the conversations in hand
+    bool counts = false;                       // its replies' tokens are counted here
     bool drain_asked = false;
     bool aborted = false;
     bool abort_out = false;  // EngineAborted is awaited
@@ -92,6 +98,7 @@ class AgentMachine {
   void on(const BodiesStored& event);
   void on(const EngineWarmed& event);
   void on(RecordsDone& event);
+  void on(RepliesCounted& event);
   void on(const EngineRecalled& event);
   void on(const EngineAborted& event);
   void on(const Gauges& event);
@@ -123,6 +130,9 @@ class AgentMachine {
   void read_gauges(bool close_interval);
   base::Instant next_interval_end() const;
   void flush_records();
+  void count_tokens(const std::vector<wire::Record>& records);
+  bool counts_awaited();
+  void stop_counting();
   void say_drained();
   wire::Drained drained() const;
   void leave(base::ExitCode code, const std::string& reason);
@@ -152,11 +162,15 @@ class AgentMachine {
   base::Instant interval_ends_at_ = base::kFarFuture;  // of Health, whatever the heartbeat
   wire::Prepare prepare_{};
   bool receiving_bodies_ = false;
+  bool receiving_model_ = false;
+  std::uint32_t storing_ = 0;  // of them: received, and not known to be stored
   bool engine_runs_ = false;
   std::uint64_t records_lost_ = 0;  // by the engine's own count, ever
   Phase phase_;
   bool slot_free_ = false;  // a conversation has just ended
   RecordBatcher batcher_;
+  std::uint64_t counting_ = 0;      // replies that CountReplies was asked for and has not answered
+  base::Instant counting_since_{};  // nothing else holds Drained, or an end, since then
 
   base::ExitCode leave_code_ = base::ExitCode::kOk;
   std::string leave_reason_;

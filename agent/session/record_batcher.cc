@@ -27,8 +27,22 @@ void RecordBatcher::note_oldest(std::size_t from) {
   }
 }
 
+void RecordBatcher::add_counts(std::vector<wire::TokenCount>&& counts, Instant now) {
+  if (counts_.empty()) {
+    oldest_count_at_ = now;
+  }
+  counts_.insert(counts_.end(), counts.begin(), counts.end());
+}
+
 Instant RecordBatcher::due_at() const {
-  return pending_.empty() ? base::kFarFuture : oldest_at_ + kWaitMax;
+  const Instant records = pending_.empty() ? base::kFarFuture : oldest_at_ + kWaitMax;
+  const Instant counts = counts_.empty() ? base::kFarFuture : oldest_count_at_ + kCountWaitMax;
+  return std::min(records, counts);
+}
+
+bool RecordBatcher::counts_due(Instant now) const {
+  return counts_.size() >= kCountsMax ||
+         (!counts_.empty() && now >= oldest_count_at_ + kCountWaitMax);
 }
 
 std::size_t RecordBatcher::end_of_batch(std::size_t from) const {
@@ -44,12 +58,12 @@ std::size_t RecordBatcher::end_of_batch(std::size_t from) const {
   return to;
 }
 
-void RecordBatcher::flush(Instant now, bool everything, std::vector<Command>& out) {
+void RecordBatcher::flush(Instant now, Cut what, std::vector<Command>& out) {
   std::size_t from = 0;
   while (from < pending_.size()) {
     const std::size_t to = end_of_batch(from);
     const bool full = to < pending_.size() || to - from == kBatchMax;
-    if (!full && !everything && now < due_at()) {
+    if (!full && what == Cut::kDue && now < oldest_at_ + kWaitMax) {
       break;
     }
     cut(from, to, out);
@@ -59,6 +73,9 @@ void RecordBatcher::flush(Instant now, bool everything, std::vector<Command>& ou
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(from));
     oldest_at_ = now;
     note_oldest(0);
+  }
+  while (counts_due(now) || (what == Cut::kAll && !counts_.empty())) {
+    cut(0, 0, out);
   }
   send_allowed(out);
 }
@@ -93,6 +110,9 @@ void RecordBatcher::cut(std::size_t from, std::size_t to, std::vector<Command>& 
       std::make_move_iterator(pending_.begin() + static_cast<std::ptrdiff_t>(from)),
       std::make_move_iterator(pending_.begin() + static_cast<std::ptrdiff_t>(to)));
   gather_gaps(batch);
+  const auto counts = static_cast<std::ptrdiff_t>(std::min(counts_.size(), kCountsMax));
+  batch.tokens.assign(counts_.begin(), counts_.begin() + counts);
+  counts_.erase(counts_.begin(), counts_.begin() + counts);
   out.emplace_back(SpoolAppend{batch});
   if (sending_) {
     unsent_.push_back(std::move(batch));

@@ -23,6 +23,8 @@ void SessionMeter::close(const SessionReading& now, wire::Health& health) {
   const base::Duration interval = health.to - health.from;
   if (interval.ns > 0) {
     health.cpu_session = (now.cpu - before_.cpu).to_seconds() / interval.to_seconds();
+    health.cpu_counting =
+        (now.counting_cpu - before_.counting_cpu).to_seconds() / interval.to_seconds();
   }
   health.session_turn_max = turn_max_;
   health.retransmits = grown(before_.tcp.retransmits, now.tcp.retransmits);

@@ -12,6 +12,7 @@ namespace tutti::session {
 struct SessionReading {
   base::Duration cpu{};  // of the session thread, ever
   sys::TcpCounters tcp{};
+  base::Duration counting_cpu{};  // of the threads that count tokens, ever
 };
 
 class SessionMeter {

@@ -56,23 +56,24 @@ std::string compress_slice(std::string_view slice) {
 base::Result<std::string> expand_slice(std::string_view compressed) {
   const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
   if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > kSliceBytes) {
-    return base::fail(base::ExitCode::kSetup, "a slice of the body set is damaged or too large");
+    return base::fail(base::ExitCode::kSetup, "a slice of what was sent is damaged or too large");
   }
   std::string out(size, '\0');
   const std::size_t n =
       ZSTD_decompress(out.data(), out.size(), compressed.data(), compressed.size());
   if (ZSTD_isError(n) != 0 || n != size) {
-    return base::fail(base::ExitCode::kSetup, "a slice of the body set is damaged");
+    return base::fail(base::ExitCode::kSetup, "a slice of what was sent is damaged");
   }
   return out;
 }
 
-BodyCache::BodyCache(std::string folder) : folder_(std::move(folder)) {}
+BodyCache::BodyCache(std::string folder, std::string kind)
+    : folder_(std::move(folder)), kind_(std::move(kind)) {}
 
 BodyCache::~BodyCache() { drop(); }
 
 std::string BodyCache::path_of(const std::string& hash) const {
-  return fmt::format("{}/{}.bodies", folder_, hash);
+  return fmt::format("{}/{}.{}", folder_, hash, kind_);
 }
 
 void BodyCache::drop() {
@@ -112,14 +113,14 @@ base::Status BodyCache::begin(const std::string& hash, std::uint64_t bytes) {
 
 base::Status BodyCache::add(std::uint64_t offset, std::string_view compressed) {
   if (fd_ < 0 || offset != received_) {
-    return base::fail(base::ExitCode::kSetup, "a slice of the body set came out of order");
+    return base::fail(base::ExitCode::kSetup, "a slice came out of order");
   }
   const auto slice = expand_slice(compressed);
   if (!slice) {
     return tl::unexpected(slice.error());
   }
   if (received_ + slice->size() > bytes_) {
-    return base::fail(base::ExitCode::kSetup, "the body set is longer than announced");
+    return base::fail(base::ExitCode::kSetup, "what was sent is longer than announced");
   }
   for (std::size_t done = 0; done < slice->size();) {
     const ssize_t n = write(fd_, slice->data() + done, slice->size() - done);
@@ -135,10 +136,10 @@ base::Status BodyCache::add(std::uint64_t offset, std::string_view compressed) {
   return {};
 }
 
-base::Result<BodySet> BodyCache::finish() {
+base::Result<std::string> BodyCache::finish_file() {
   if (fd_ < 0 || received_ != bytes_) {
     return base::fail(base::ExitCode::kSetup,
-                      fmt::format("the body set ended at {} of {} bytes", received_, bytes_));
+                      fmt::format("what was sent ended at {} of {} bytes", received_, bytes_));
   }
   close(std::exchange(fd_, -1));
   const std::string path = path_of(hash_);
@@ -147,9 +148,17 @@ base::Result<BodySet> BodyCache::finish() {
     unlink(partial_path_.c_str());
     return tl::unexpected(status.error());
   }
-  auto set = BodySet::open(path, hash_);
+  return path;
+}
+
+base::Result<BodySet> BodyCache::finish() {
+  const auto path = finish_file();
+  if (!path) {
+    return tl::unexpected(path.error());
+  }
+  auto set = BodySet::open(*path, hash_);
   if (!set) {
-    unlink(path.c_str());
+    unlink(path->c_str());
   }
   return set;
 }

@@ -2,8 +2,8 @@
 
 // How a body set travels: its file in slices, each compressed by itself. The receiver writes them
 // into a cache folder under the set's content hash, so that the next run with the same bodies sends
-// nothing. Slices come in order (the link sees to that); anything else is an error, and nothing is
-// kept.
+// nothing. The packed model that agents count tokens with goes the same way. Slices come in order
+// (the link sees to that); anything else is an error, and nothing is kept.
 
 #include <cstdint>
 #include <string>
@@ -24,8 +24,8 @@ base::Result<std::string> expand_slice(std::string_view compressed);
 // damaged one is fetched again and a shared folder is safe.
 class BodyCache {
  public:
-  // `folder` is made if needed.
-  explicit BodyCache(std::string folder);
+  // `folder` is made if needed. `kind` ends the files' names.
+  explicit BodyCache(std::string folder, std::string kind = "bodies");
   ~BodyCache();
   BodyCache(const BodyCache&) = delete;
   BodyCache& operator=(const BodyCache&) = delete;
@@ -38,11 +38,16 @@ class BodyCache {
   base::Status add(std::uint64_t offset, std::string_view compressed);
   base::Result<BodySet> finish();
 
- private:
+  // For what is no body set: where the file with this hash is, or would be; and finish() without
+  // looking at what came.
   std::string path_of(const std::string& hash) const;
+  base::Result<std::string> finish_file();
+
+ private:
   void drop();
 
   std::string folder_;
+  std::string kind_;
   std::string hash_;
   std::string partial_path_;
   int fd_ = -1;

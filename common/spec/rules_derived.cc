@@ -230,6 +230,13 @@ void check_distributed(const Tree& tree, Config& config, Findings& findings) {
     wrong("distributed.lost_after_s", fmt::format("must be at least twice heartbeat_s: {} or more",
                                                   2 * distributed.heartbeat_s));
   }
+  const bool tokenizer = distributed.token_source == TokenSource::kAuto ||
+                         distributed.token_source == TokenSource::kTokenizer;
+  if (distributed.token_counting == TokenCounting::kAgents && !tokenizer) {
+    wrong("distributed.token_counting",
+          "agents count with a tokenizer, and token_source says that none counts; set that to "
+          "tokenizer, or leave token_counting out");
+  }
   distributed.expect = std::max(distributed.expect, dialled);
 }
 

@@ -186,7 +186,8 @@ std::vector<Row> timeouts_rows() {
           .flag("accuracy-drain-timeout"),
       field("metrics_drain_timeout_s", &Timeouts::metrics_drain_timeout_s)
           .about(
-              "Most time for counting tokens after the run; what is left is reported as pending.")
+              "Most time for counting tokens after the run; what is left is reported as pending. "
+              "Agents that count wait as long, or 60 s, for their last counts.")
           .above(0)
           .flag("metrics-drain-timeout"),
       field("steady_state_timeout_s", &Timeouts::steady_state_timeout_s)
@@ -378,6 +379,13 @@ std::vector<Row> distributed_rows() {
                  "(stream_options.include_usage); none counts nothing.")
           .one_of({"auto", "tokenizer", "usage", "none"})
           .flag("token-source"),
+      field("token_counting", &Distributed::token_counting)
+          .about("Where a tokenizer counts replies: agents do it while they run, beside their "
+                 "workers, and get the tokenizer's files from here; coordinator does it on this "
+                 "host after the run; auto is agents where their hosts have a core for every "
+                 "worker, session and counting thread of them, else coordinator.")
+          .one_of({"auto", "agents", "coordinator"})
+          .flag("token-counting"),
       field("max_clock_error_ms", &Distributed::max_clock_error_ms)
           .about("Largest error bound of an agent's clock against ours that a run may have.")
           .above(0)

@@ -17,6 +17,7 @@ enum class Pattern : std::uint8_t { kMaxThroughput, kPoisson, kConcurrency, kAge
 enum class GcMode : std::uint8_t { kDisabled, kRelaxed, kSystem };
 enum class ProfilerEngine : std::uint8_t { kNone, kVllm };
 enum class TokenSource : std::uint8_t { kAuto, kTokenizer, kUsage, kNone };
+enum class TokenCounting : std::uint8_t { kAuto, kAgents, kCoordinator };
 enum class OnAgentLoss : std::uint8_t { kStop, kContinue };
 
 struct Runtime {
@@ -135,6 +136,7 @@ struct Distributed {
   double heartbeat_s = 0.5;
   double lost_after_s = 2.5;
   TokenSource token_source = TokenSource::kAuto;
+  TokenCounting token_counting = TokenCounting::kAuto;  // of replies, by a tokenizer
   double max_clock_error_ms = 5.0;
 };
 

@@ -36,6 +36,10 @@ void keep_memory_private();
 // Before other threads read the environment.
 void hide_in_environment(std::string_view secret);
 
+// From now on the calling thread runs when no other on its core wants to (SCHED_IDLE); where that
+// is refused, at the lowest niceness. For work beside a measurement.
+void take_spare_time();
+
 // At most 15 characters are kept; shows in top -H and gdb.
 void name_this_thread(const std::string& name);
 

@@ -41,6 +41,7 @@ Message read(const v1::Hello& in, Fault&) {
   out.source_addresses.assign(in.source_addresses().begin(), in.source_addresses().end());
   out.own_addresses.assign(in.own_addresses().begin(), in.own_addresses().end());
   out.memory_bytes = in.memory_bytes();
+  out.counts_tokens = in.counts_tokens();
   return out;
 }
 
@@ -86,18 +87,26 @@ TargetSpec read(const v1::TargetSpec& in, Fault& fault) {
 }
 
 Message read(const v1::Prepare& in, Fault& fault) {
-  return Prepare{read(in.target(), fault), in.bodies_hash(), in.bodies_bytes(),
-                 in.bodies_rows(),         in.slots(),       in.run_note()};
+  const v1::ReplyCounting& counting = in.counting();
+  return Prepare{read(in.target(), fault),
+                 in.bodies_hash(),
+                 in.bodies_bytes(),
+                 in.bodies_rows(),
+                 in.slots(),
+                 in.run_note(),
+                 {counting.model_hash(), counting.model_bytes(), {counting.drain_max_ns()}}};
 }
 
-Message read(const v1::BodiesWanted& in, Fault&) { return BodiesWanted{in.wanted()}; }
+Message read(const v1::BodiesWanted& in, Fault&) {
+  return BodiesWanted{in.wanted(), in.model_wanted()};
+}
 
 Message read(const v1::BodyChunk& in, Fault& fault) {
   if (in.compressed().size() > kBodyChunkBytesMax) {
     fault = fmt::format("body_chunk.compressed: {} bytes, more than {}", in.compressed().size(),
                         kBodyChunkBytesMax);
   }
-  return BodyChunk{in.offset(), in.compressed(), in.last()};
+  return BodyChunk{in.offset(), in.compressed(), in.last(), in.model()};
 }
 
 Message read(const v1::Prepared& in, Fault&) {
@@ -197,6 +206,12 @@ Health read(const v1::Health& in) {
   out.sockets_in_use = in.sockets_in_use();
   out.sockets_time_wait = in.sockets_time_wait();
   out.issue_lag_count = in.issue_lag_count();
+  out.cpu_counting = in.cpu_counting();
+  out.counting_queued = in.counting_queued();
+  out.counting_queued_bytes = in.counting_queued_bytes();
+  out.replies_counted = in.replies_counted();
+  out.replies_uncounted = in.replies_uncounted();
+  out.counting_drain = {in.counting_drain_ns()};
   return out;
 }
 

@@ -37,6 +37,7 @@ void write(const Hello& in, v1::Control& out) {
     to->add_own_addresses(address);
   }
   to->set_memory_bytes(in.memory_bytes);
+  to->set_counts_tokens(in.counts_tokens);
 }
 
 void write(const Welcome& in, v1::Control& out) {
@@ -105,10 +106,14 @@ void write(const Prepare& in, v1::Control& out) {
   to->set_bodies_rows(in.bodies_rows);
   to->set_slots(in.slots);
   to->set_run_note(in.run_note);
+  to->mutable_counting()->set_model_hash(in.counting.model_hash);
+  to->mutable_counting()->set_model_bytes(in.counting.model_bytes);
+  to->mutable_counting()->set_drain_max_ns(in.counting.drain_max.ns);
 }
 
 void write(const BodiesWanted& in, v1::Control& out) {
   out.mutable_bodies_wanted()->set_wanted(in.wanted);
+  out.mutable_bodies_wanted()->set_model_wanted(in.model_wanted);
 }
 
 void write(const BodyChunk& in, v1::Control& out) {
@@ -117,6 +122,7 @@ void write(const BodyChunk& in, v1::Control& out) {
   to->set_offset(in.offset);
   to->set_compressed(in.compressed);
   to->set_last(in.last);
+  to->set_model(in.model);
 }
 
 void write(const Prepared& in, v1::Control& out) {
@@ -213,6 +219,12 @@ void write(const Health& in, v1::Health* to) {
   to->set_sockets_in_use(in.sockets_in_use);
   to->set_sockets_time_wait(in.sockets_time_wait);
   to->set_issue_lag_count(in.issue_lag_count);
+  to->set_cpu_counting(in.cpu_counting);
+  to->set_counting_queued(in.counting_queued);
+  to->set_counting_queued_bytes(in.counting_queued_bytes);
+  to->set_replies_counted(in.replies_counted);
+  to->set_replies_uncounted(in.replies_uncounted);
+  to->set_counting_drain_ns(in.counting_drain.ns);
 }
 
 void write(const Progress& in, v1::Control& out) {

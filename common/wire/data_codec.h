@@ -14,12 +14,13 @@
 
 namespace tutti::wire {
 
-inline constexpr std::uint32_t kDataVersion = 3;
+inline constexpr std::uint32_t kDataVersion = 4;
 
 // At most kLeaseCommandsMax commands.
 std::string encode_lease(const Lease& lease);
 
-// At most kBatchRecordsMax records whose record_bytes_max() add up to kPayloadBytesMax - 1 KiB.
+// At most kBatchRecordsMax counts of tokens, and as many records, whose record_bytes_max() add up
+// to kPayloadBytesMax - 1 KiB.
 std::string encode_records(const RecordBatch& batch);
 
 // What one record can add to an encoded batch at most: recorders cut their batches with it.

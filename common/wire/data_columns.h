@@ -18,6 +18,8 @@ namespace tutti::wire {
 inline constexpr std::size_t kHeadFields = 4;
 // Phases, sizes, cells and counts of a batch's gaps: far above what 65,536 phases' usual ones take.
 inline constexpr std::size_t kGapNumbersMax = std::size_t{1} << 20;
+// Of each count of tokens: phase, step of seq, output, after_first, without_template.
+inline constexpr std::size_t kTokenCountNumbers = 5;
 
 enum class DataKind : std::uint8_t { kRecords = 1, kLease = 2 };
 
@@ -57,6 +59,7 @@ enum class RecordColumn : std::uint8_t {
   kChunkCounts,
   kChunkSteps,
   kGaps,
+  kTokens,
   kErrorMessage,
   kFinishText,
   kContentFirst,
@@ -95,6 +98,7 @@ inline constexpr std::array kRecordColumnNames = {"seq",
                                                   "chunk_counts",
                                                   "chunk_steps",
                                                   "gaps",
+                                                  "tokens",
                                                   "error_message",
                                                   "finish_text",
                                                   "content_first",

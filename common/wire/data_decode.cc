@@ -76,6 +76,11 @@ class DataVisitor : public msgpack::null_visitor {
     if (in_gaps()) {
       return size <= kGapNumbersMax || refuse(fmt::format("{} numbers of gaps", size));
     }
+    if (in_tokens()) {
+      const bool whole = size % kTokenCountNumbers == 0;
+      return (whole && size <= kTokenCountNumbers * kBatchRecordsMax) ||
+             refuse(fmt::format("{} numbers of counts", size));
+    }
     const std::size_t wanted = in_steps() ? steps_ : rows_;
     return size == wanted || refuse(fmt::format("{} cells for {}", size, wanted));
   }
@@ -111,6 +116,7 @@ class DataVisitor : public msgpack::null_visitor {
   bool chunk_counts();
   bool chunk_step(Cell cell);
   bool gaps();
+  bool tokens();
   bool text_column(RecordColumn column);
   template <class T>
   bool plain(T Record::*field);
@@ -133,6 +139,9 @@ class DataVisitor : public msgpack::null_visitor {
   }
   bool in_gaps() const {
     return in_records() && place() == static_cast<std::size_t>(RecordColumn::kGaps);
+  }
+  bool in_tokens() const {
+    return in_records() && place() == static_cast<std::size_t>(RecordColumn::kTokens);
   }
 
   std::size_t input_bytes_;
@@ -228,6 +237,9 @@ bool DataVisitor::size_rows(std::int64_t rows) {
 bool DataVisitor::column() {
   if (in_gaps()) {
     return gaps();  // not by rows
+  }
+  if (in_tokens()) {
+    return tokens();  // nor these
   }
   if (rows_ == 0) {
     return true;
@@ -392,6 +404,27 @@ bool DataVisitor::gaps() {
   return true;
 }
 
+bool DataVisitor::tokens() {
+  if (single_) {
+    return cells_.front().nil || refuse("not an array");
+  }
+  base::Seq seq = 0;
+  batch_.tokens.resize(cells_.size() / kTokenCountNumbers);
+  for (std::size_t i = 0; i < batch_.tokens.size(); ++i) {
+    const Cell* const at = &cells_[i * kTokenCountNumbers];
+    TokenCount& count = batch_.tokens[i];
+    std::int64_t step = 0;
+    std::uint8_t without = 0;
+    if (!store(count.phase, at[0]) || !store(step, at[1]) || !store(count.output, at[2]) ||
+        !store(count.after_first, at[3]) || !store(without, at[4]) || without > 1) {
+      return refuse(fmt::format("count {} has a number that is out of range", i));
+    }
+    count.seq = seq += static_cast<std::uint64_t>(step);
+    count.without_template = without != 0;
+  }
+  return true;
+}
+
 bool DataVisitor::text_column(RecordColumn column) {
   const std::size_t stride = single_ ? 0 : 1;
   if (single_ && !texts_.front().empty()) {
@@ -471,6 +504,7 @@ bool DataVisitor::record_column(RecordColumn column) {
     case RecordColumn::kChunkSteps:
       return !single_ || (steps_ == 0 && cells_.front().nil) || refuse("not an array");
     case RecordColumn::kGaps:
+    case RecordColumn::kTokens:
       return true;  // column() has taken them
     default:
       return text_column(column);

@@ -165,6 +165,24 @@ void gaps(ColumnWriter& writer, const std::vector<PhaseGaps>& phases) {
   }
 }
 
+// One array: of each count its phase, the step of its seq from the one before, and what it says.
+void tokens(ColumnWriter& writer, const std::vector<TokenCount>& counts) {
+  if (counts.empty()) {
+    writer.nil();
+    return;
+  }
+  writer.array(counts.size() * kTokenCountNumbers);
+  base::Seq previous = 0;
+  for (const TokenCount& count : counts) {
+    writer.cell(std::int64_t{count.phase});
+    writer.cell(step_between(previous, count.seq));
+    writer.cell(std::int64_t{count.output});
+    writer.cell(std::int64_t{count.after_first});
+    writer.cell(std::int64_t{count.without_template});
+    previous = count.seq;
+  }
+}
+
 void texts(ColumnWriter& writer, const Rows& rows, RecordColumn column) {
   bool none = true;
   for (const Record& record : rows) {
@@ -238,9 +256,9 @@ std::string encode_lease(const Lease& lease) {
 
 std::string encode_records(const RecordBatch& batch) {
   const Rows& rows = batch.records;
-  TUTTI_CHECK(rows.size() <= kBatchRecordsMax);
+  TUTTI_CHECK(rows.size() <= kBatchRecordsMax && batch.tokens.size() <= kBatchRecordsMax);
   std::string out;
-  std::size_t expected = 256;
+  std::size_t expected = 256 + batch.tokens.size() * 12;
   for (const Record& record : rows) {
     expected += kUsualRecordBytes + text_bytes(record) + record.chunk_at.size() * 4;
   }
@@ -263,6 +281,7 @@ std::string encode_records(const RecordBatch& batch) {
   integers(writer, rows);
   chunks(writer, rows);
   gaps(writer, batch.gaps);
+  tokens(writer, batch.tokens);
   for (std::size_t i = kTextColumnFirst; i < kRecordColumnNames.size(); ++i) {
     texts(writer, rows, static_cast<RecordColumn>(i));
   }

@@ -48,6 +48,15 @@ struct Health {
   std::uint32_t sockets_in_use = 0;
   std::uint32_t sockets_time_wait = 0;
   std::uint64_t issue_lag_count = 0;  // values behind issue_lag_…
+  // Counting of replies' tokens: the threads' CPU together, in cores; the most that waited for them
+  // in the interval; ever counted, and ever left to the coordinator; and how long Drained has
+  // waited for nothing else.
+  double cpu_counting = 0;
+  std::uint64_t counting_queued = 0;
+  std::uint64_t counting_queued_bytes = 0;
+  std::uint64_t replies_counted = 0;
+  std::uint64_t replies_uncounted = 0;
+  base::Duration counting_drain{};
 
   friend bool operator==(const Health&, const Health&) = default;
 };

@@ -18,8 +18,10 @@
 #include "common/base/id.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
+#include "common/wire/clock_messages.h"
 #include "common/wire/health.h"
 #include "common/wire/record.h"
+#include "common/wire/token_count.h"
 #include "common/wire/trajectory.h"
 
 namespace tutti::wire {
@@ -52,6 +54,7 @@ struct Hello {
   // Addresses that are this host's: ADDRESS, or ADDRESS/BITS where a whole block is (loopback).
   std::vector<std::string> own_addresses;
   std::uint64_t memory_bytes = 0;  // free for this process when it joined; 0: not known
+  bool counts_tokens = false;      // its build has tokenizers
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -71,25 +74,6 @@ struct Refused {
   std::string reason;
 
   friend bool operator==(const Refused&, const Refused&) = default;
-};
-
-// ---- clocks ----------------------------------------------------------------------------------
-
-// down; answered at once. Offsets come from the exchanges with the smallest round trip.
-struct ClockPing {
-  std::uint64_t number = 0;
-  base::Instant coordinator_sent{};
-
-  friend bool operator==(const ClockPing&, const ClockPing&) = default;
-};
-// up
-struct ClockPong {
-  std::uint64_t number = 0;
-  base::Instant coordinator_sent{};
-  base::Instant agent_received{};
-  base::Instant agent_sent{};
-
-  friend bool operator==(const ClockPong&, const ClockPong&) = default;
 };
 
 // ---- getting ready ---------------------------------------------------------------------------
@@ -129,7 +113,7 @@ struct TargetSpec {
   friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };
 
-// down: bodies come next unless the agent says it has them.
+// down: bodies and model come next, in that order, unless the agent says it has them.
 struct Prepare {
   TargetSpec target{};
   std::string bodies_hash;  // hex xxh3-128 of the whole body set
@@ -138,22 +122,26 @@ struct Prepare {
   std::uint32_t slots = 0;  // the most this agent will be asked to hold in flight
   // What a report needs beside the records, for the agent's spool; it reads nothing in it.
   std::string run_note{};
+  ReplyCounting counting{};
 
   friend bool operator==(const Prepare&, const Prepare&) = default;
 };
 
 // up: reply to Prepare.
 struct BodiesWanted {
-  bool wanted = true;  // false: cached by content hash
+  bool wanted = true;         // false: cached by content hash
+  bool model_wanted = false;  // the same of the files it counts with
 
   friend bool operator==(const BodiesWanted&, const BodiesWanted&) = default;
 };
 
-// down, repeated: a slice of the body set's bytes (data::BodySet's file form), zstd-compressed.
+// down, repeated: a slice of the body set's bytes (data::BodySet's file form) or of the packed
+// model's, zstd-compressed.
 struct BodyChunk {
   std::uint64_t offset = 0;  // of the uncompressed slice
   std::string compressed;
   bool last = false;
+  bool model = false;
 
   friend bool operator==(const BodyChunk&, const BodyChunk&) = default;
 };
@@ -257,7 +245,8 @@ struct PhaseGaps {
 struct RecordBatch {
   std::uint64_t number = 0;
   std::vector<Record> records;
-  std::vector<PhaseGaps> gaps{};  // of records without chunk_at; stands and falls with them
+  std::vector<PhaseGaps> gaps{};     // of records without chunk_at; stands and falls with them
+  std::vector<TokenCount> tokens{};  // of records of this agent, in this batch or another
 
   friend bool operator==(const RecordBatch&, const RecordBatch&) = default;
 };

@@ -76,7 +76,10 @@ CentreRoom centre_room(const RunPlan& plan, const CentreHost& host) {
     firm += phase.issue_cap.ns > 0 ? 0 : records;
     slots = std::max(slots, slots_of(plan, phase));
   }
-  const std::uint64_t each = kRecordHeldBytes + kRecordReportBytes;
+  const bool counts =
+      plan.counting.terms.wanted() && plan.counting.where != CountingWhere::kCoordinator;
+  const std::uint64_t each =
+      kRecordHeldBytes + kRecordReportBytes + (counts ? kRecordCountBytes : 0);
   const std::uint64_t other =
       slots * kCommandHeldBytes + plan.agents_expected * kCentreAgentBytes + kCentreFixedBytes;
   room.memory_bytes = room.records_max * each + other;

@@ -483,13 +483,14 @@ bool PhaseRun::over() const {
   return mode_ >= Mode::kDraining && returned_.empty() && all_seats_closed();
 }
 
-const Seat* PhaseRun::overdue(Instant now, Duration limit) const {
+const Seat* PhaseRun::overdue(Instant now, Duration limit, Duration counting) const {
   if (!recall_pending() && mode_ < Mode::kDraining) {
     return nullptr;
   }
   for (const Seat& seat : seats_) {
     const bool owes = seat.recall_out != 0 || (seat.drain_sent && !seat.drained && !seat.busy());
-    if (!seat.lost && owes && now > seat.asked_at + limit) {
+    const Duration patience = seat.recall_out == 0 ? limit + counting : limit;
+    if (!seat.lost && owes && now > seat.asked_at + patience) {
       return &seat;
     }
   }

@@ -76,7 +76,8 @@ class PhaseRun {
   // The last advance() stopped at kLeasedAtOnceMax: call it again soon.
   bool has_more_to_lease() const { return leased_at_once_ >= kLeasedAtOnceMax; }
   // The first living agent that owes an answer for longer than `limit`; null when none.
-  const Seat* overdue(base::Instant now, base::Duration limit) const;
+  // Drained may take `counting` more.
+  const Seat* overdue(base::Instant now, base::Duration limit, base::Duration counting) const;
 
   std::uint32_t phase() const { return phase_; }
   base::Instant start_at() const { return start_at_; }

@@ -75,9 +75,11 @@ struct Send {
   AgentKey agent = 0;
   wire::Message message;
 };
-// Stream the body set to this agent as BodyChunks.
+// Stream the body set, and after it the model, to this agent as BodyChunks; what it wants of them.
 struct ShipBodies {
   AgentKey agent = 0;
+  bool bodies = true;
+  bool model = false;
 };
 // Nothing more will be said to this peer: deliver what is queued, then close.
 struct Close {

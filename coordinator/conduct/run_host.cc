@@ -71,6 +71,8 @@ class RunHost {
  private:
   struct Shipping {
     AgentKey agent = 0;
+    bool bodies = false;  // wanted …
+    bool model = false;   // … and after them, if both
     std::size_t offset = 0;
   };
 
@@ -259,7 +261,7 @@ void RunHost::perform(Command&& command) {
     }
     peers_->send(send->agent, send->message, now_);
   } else if (const auto* ship = std::get_if<ShipBodies>(&command)) {
-    shipping_.push_back(Shipping{ship->agent, 0});
+    shipping_.push_back(Shipping{ship->agent, ship->bodies, ship->model});
   } else if (const auto* close = std::get_if<Close>(&command)) {
     peers_->close(close->agent, now_, kClosePatience);
   } else if (const auto* started = std::get_if<PhaseStarted>(&command)) {
@@ -438,19 +440,24 @@ void RunHost::watch_sleep() {
 
 // One slice for each at a time: compressing takes a while, and the loop has others to serve.
 void RunHost::ship_bodies() {
-  const std::string_view file = settings_.bodies->file();
   for (auto at = shipping_.begin(); at != shipping_.end();) {
-    if (at->offset < file.size() && peers_->can_send(at->agent, data::kSliceBytes)) {
+    const std::string_view file = at->bodies ? settings_.bodies->file() : settings_.model;
+    if (peers_->can_send(at->agent, data::kSliceBytes)) {
       const std::string_view slice = file.substr(at->offset, data::kSliceBytes);
       wire::BodyChunk chunk;
       chunk.offset = at->offset;
       chunk.compressed = data::compress_slice(slice);
       chunk.last = at->offset + slice.size() == file.size();
+      chunk.model = !at->bodies;
       peers_->send(at->agent, chunk, now_);
       at->offset += slice.size();
+      if (chunk.last) {
+        (at->bodies ? at->bodies : at->model) = false;
+        at->offset = 0;
+      }
     }
     const bool gone = !machine_.roster().alive(at->agent);
-    at = gone || at->offset >= file.size() ? shipping_.erase(at) : at + 1;
+    at = gone || !(at->bodies || at->model) ? shipping_.erase(at) : at + 1;
   }
 }
 

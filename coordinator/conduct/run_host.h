@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/result.h"
@@ -41,6 +42,7 @@ struct HostSettings {
   RunPlan plan;
   std::string folder;  // the run folder; exists
   const data::BodySet* bodies = nullptr;
+  std::string_view model;              // packed, for agents that count; outlives the run
   std::vector<std::string> frontends;  // for the live view, without secrets
   std::vector<std::string> dial;
   std::optional<std::string> listen;

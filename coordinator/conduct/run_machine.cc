@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "coordinator/conduct/counting_place.h"
 
 // Stepping, joining and getting ready; the phases are in run_machine_phases.cc.
 
@@ -254,6 +255,15 @@ void RunMachine::prepare_agents() {
                                               fmt::join(capacity.problems, "; ")));
     return;
   }
+  const CountingPlace counting = choose_counting(plan_.counting, agents);
+  if (!counting.problem.empty()) {
+    abort_setup(ExitCode::kSetup, counting.problem);
+    return;
+  }
+  if (!counting.notice.empty()) {
+    notice(NoticeLevel::kInfo, counting.notice);
+  }
+  agents_count_ = counting.agents;
   for (const std::string& line : spoken_budget(capacity)) {
     notice(NoticeLevel::kInfo, line);
   }
@@ -277,6 +287,7 @@ void RunMachine::prepare_agents() {
     message.bodies_rows = plan_.bodies.rows;
     message.slots = peer.share.slots_max;
     message.run_note = plan_.note;
+    message.counting = agents_count_ ? plan_.counting.terms : wire::ReplyCounting{};
     send(agents[i]->key, std::move(message));
   }
 }
@@ -286,8 +297,12 @@ void RunMachine::take(AgentKey agent, const wire::BodiesWanted& message) {
     ++illegal_;
     return;
   }
-  if (message.wanted) {
-    out_->emplace_back(ShipBodies{agent});
+  if (message.model_wanted && !agents_count_) {
+    ++illegal_;
+    return;
+  }
+  if (message.wanted || message.model_wanted) {
+    out_->emplace_back(ShipBodies{agent, message.wanted, message.model_wanted});
   }
 }
 

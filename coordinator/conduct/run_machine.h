@@ -75,6 +75,8 @@ class RunMachine {
   std::uint64_t illegal() const { return illegal_; }
   // What the load takes of the agents' hosts; empty before they are prepared.
   const std::vector<std::string>& budget() const { return budget_; }
+  // Whether the agents count tokens of replies; false before they are prepared.
+  bool agents_count() const { return agents_count_; }
   // Silence that means an agent is lost, as things stand: one that prepares may be reading a large
   // body set, and answers nobody meanwhile.
   base::Duration lost_after() const {
@@ -164,6 +166,7 @@ class RunMachine {
   RunState state_ = RunState::kGathering;
   Outcome outcome_;
   std::vector<std::string> budget_;
+  bool agents_count_ = false;
   std::uint64_t illegal_ = 0;
 
   base::Instant now_{};  // of this step

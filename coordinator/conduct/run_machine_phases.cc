@@ -226,7 +226,9 @@ void RunMachine::judge_phase() {
     return;
   }
   if (now_ >= stop_deadline_) {
-    abort_phase("what was in flight did not end in time after the stop");
+    abort_phase(phase_->outstanding() > 0
+                    ? "what was in flight did not end in time after the stop"
+                    : "tokens were still being counted when the time after the stop was over");
     return;
   }
   if (now_ < phase_->start_at()) {
@@ -264,7 +266,8 @@ void RunMachine::judge_phase() {
 
 void RunMachine::check_answers() {
   const Duration limit = plan_.lost_after + plan_.timeouts.answer;
-  if (const Seat* seat = phase_->overdue(now_, limit)) {
+  const Duration counting = agents_count_ ? plan_.counting.terms.drain_max : Duration{};
+  if (const Seat* seat = phase_->overdue(now_, limit, counting)) {
     lose_agent(seat->agent,
                fmt::format("no answer to a recall or a drain for {:.0f} s", limit.to_seconds()));
     return;

@@ -47,6 +47,14 @@ struct BodyFacts {
   std::uint32_t rows = 0;
 };
 
+// Who counts the tokens of replies: kAuto decides by the agents' hosts (counting_place.h).
+enum class CountingWhere : std::uint8_t { kCoordinator, kAgents, kAuto };
+
+struct CountingPlan {
+  CountingWhere where = CountingWhere::kCoordinator;
+  wire::ReplyCounting terms{};  // for the agents; not wanted(): no tokenizer counts
+};
+
 struct RunPlan {
   base::Id run{};
   std::vector<RunPhase> phases;
@@ -59,6 +67,8 @@ struct RunPlan {
   base::Duration lost_after = base::Duration::millis(2500);
   AgentLoss on_agent_loss = AgentLoss::kStop;
   base::Duration clock_error_max = base::Duration::millis(10);
+
+  CountingPlan counting{};
 
   std::string note;  // report::run_note(): kept by the agents, for tutti report --from-spools
 

@@ -60,6 +60,16 @@ base::Status Ledger::check(std::uint32_t agent, const wire::RecordBatch& batch) 
       }
     }
   }
+  for (const wire::TokenCount& count : batch.tokens) {
+    if (count.seq > kSeqMax || count.phase >= kPhaseMax || count.output < -1 ||
+        count.after_first < -1) {
+      return tl::unexpected<base::Error>(
+          defect(agent, batch.number,
+                 fmt::format("count of phase {}, seq {} is out of range: {} tokens, {} of them "
+                             "after the first chunk",
+                             count.phase, count.seq, count.output, count.after_first)));
+    }
+  }
   const auto log = batches_.find(agent);
   if (log != batches_.end() && log->second.beyond.size() >= kBatchGapMax) {
     return tl::unexpected<base::Error>(
@@ -185,6 +195,40 @@ void Ledger::add_gaps(const wire::RecordBatch& batch) {
   }
 }
 
+// The first one stands, as of records.
+void Ledger::add_tokens(const wire::RecordBatch& batch) {
+  for (const wire::TokenCount& count : batch.tokens) {
+    phases_.resize(std::max<std::size_t>(phases_.size(), count.phase + 1U));
+    auto& pages = phases_[count.phase].counts;
+    const std::size_t page = count.seq / kPage;
+    pages.resize(std::max(pages.size(), page + 1));
+    if (pages[page].empty()) {
+      pages[page].resize(kPage);
+    }
+    Count& here = pages[page][count.seq % kPage];
+    if (here.output == Count::kNone) {
+      ++token_counts_;
+      here.output = count.output;
+      here.after_first = count.after_first;
+      here.without_template = count.without_template;
+    }
+  }
+}
+
+std::optional<wire::TokenCount> Ledger::tokens(std::uint32_t phase, base::Seq seq) const {
+  const std::size_t page = seq / kPage;
+  if (phase >= phases_.size() || page >= phases_[phase].counts.size() ||
+      phases_[phase].counts[page].empty()) {
+    return std::nullopt;
+  }
+  const Count& here = phases_[phase].counts[page][seq % kPage];
+  if (here.output == Count::kNone) {
+    return std::nullopt;
+  }
+  return wire::TokenCount{static_cast<std::uint16_t>(phase), seq, here.output, here.after_first,
+                          here.without_template};
+}
+
 const stats::LiveHistogram* Ledger::gaps(std::uint32_t phase) const {
   return phase < phases_.size() ? phases_[phase].gaps.get() : nullptr;
 }
@@ -219,6 +263,7 @@ base::Result<Accepted> Ledger::accept(std::uint32_t agent, const wire::RecordBat
     accepted.fresh.push_back({record.phase, record.seq, record.outcome});
   }
   add_gaps(batch);
+  add_tokens(batch);
   note_batch(agent, batch.number);
   return accepted;
 }

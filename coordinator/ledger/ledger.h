@@ -117,6 +117,11 @@ class Ledger {
   // nullptr: none came. Only replies without chunk stamps are in it (stream_all_chunks off).
   const stats::LiveHistogram* gaps(std::uint32_t phase) const;
 
+  // Tokens of the query's reply, as its agent counted them; nothing: no count came. It may be here
+  // before the record is.
+  std::optional<wire::TokenCount> tokens(std::uint32_t phase, base::Seq seq) const;
+  std::uint64_t token_counts() const { return token_counts_; }
+
   std::uint64_t stored(std::uint32_t phase) const;
   // Of the seqs below an issued count, those that were never issued after all, and that nobody
   // misses: turns of conversations that a stop cut short. Ascending.
@@ -146,6 +151,12 @@ class Ledger {
   }
 
  private:
+  struct Count {
+    static constexpr std::int32_t kNone = -2;
+    std::int32_t output = kNone;
+    std::int32_t after_first = -1;
+    bool without_template = false;
+  };
   // Position + 1 of each seq's fact, 0: none; in pages, so that a large seq costs one page.
   struct PhaseIndex {
     std::vector<std::vector<std::uint32_t>> pages;
@@ -153,6 +164,7 @@ class Ledger {
     std::uint64_t doubled = 0;
     std::vector<base::Seq> withheld;
     std::unique_ptr<stats::LiveHistogram> gaps;
+    std::vector<std::vector<Count>> counts;  // in the same pages; empty: none came for any of it
   };
   struct BatchLog {
     std::uint64_t all_up_to = 0;
@@ -164,6 +176,7 @@ class Ledger {
   bool seen(std::uint32_t agent, std::uint64_t number) const;
   void note_batch(std::uint32_t agent, std::uint64_t number);
   void add_gaps(const wire::RecordBatch& batch);
+  void add_tokens(const wire::RecordBatch& batch);
   std::uint64_t stored_below(std::uint32_t phase, std::uint64_t end) const;
   std::uint32_t& slot(std::uint32_t phase, base::Seq seq);
   std::uint32_t position(std::uint32_t phase, base::Seq seq) const;
@@ -178,6 +191,7 @@ class Ledger {
   std::vector<ClockMap> clocks_;
   std::vector<Doubled> doubled_examples_;
   std::uint64_t repeated_batches_ = 0;
+  std::uint64_t token_counts_ = 0;
   std::optional<base::Error> broken_;
   std::string packed_;  // scratch
 };

@@ -20,7 +20,7 @@ double as_double(T value) {
   return static_cast<double>(value);
 }
 
-constexpr std::array<Metric, 21> kMetrics{{
+constexpr std::array<Metric, 23> kMetrics{{
     {"issue_lag_p99_ns", [](const wire::Health& h) { return as_double(h.issue_lag_p99.ns); }},
     {"issue_lag_max_ns", [](const wire::Health& h) { return as_double(h.issue_lag_max.ns); }},
     {"turn_max_ns", [](const wire::Health& h) { return as_double(h.turn_max.ns); }},
@@ -42,6 +42,8 @@ constexpr std::array<Metric, 21> kMetrics{{
     {"host_tcp_retransmits", [](const wire::Health& h) { return as_double(h.retransmits); }},
     {"host_tcp_sockets", [](const wire::Health& h) { return as_double(h.sockets_in_use); }},
     {"host_tcp_time_wait", [](const wire::Health& h) { return as_double(h.sockets_time_wait); }},
+    {"cpu_counting", [](const wire::Health& h) { return h.cpu_counting; }},
+    {"counting_queued", [](const wire::Health& h) { return as_double(h.counting_queued); }},
 }};
 
 std::optional<std::uint32_t> performance_phase(const RunFacts& facts) {
@@ -99,8 +101,10 @@ std::string csv_line(const verdict::HealthRow& row, const std::string& head) {
                      h.cpu_session * 100, h.connections, h.connect_failures, h.open_fds, h.fd_limit,
                      h.rss_bytes, h.ring_fill_percent, h.unsent_batches, h.spool_bytes,
                      h.records_lost, h.reads_unstamped) +
-         fmt::format(",{},{},{},{}\n", h.retransmits, h.segments_sent, h.sockets_in_use,
-                     h.sockets_time_wait);
+         fmt::format(",{},{},{},{}", h.retransmits, h.segments_sent, h.sockets_in_use,
+                     h.sockets_time_wait) +
+         fmt::format(",{:.1f},{},{},{},{}\n", h.cpu_counting * 100, h.counting_queued,
+                     h.counting_queued_bytes, h.replies_counted, h.replies_uncounted);
 }
 
 constexpr std::string_view kCsvHead =
@@ -109,7 +113,9 @@ constexpr std::string_view kCsvHead =
     "turn_p99_us,turn_max_us,stalls,session_turn_max_us,cpu_busiest_worker_percent,"
     "cpu_session_percent,connections,connect_failures,open_fds,fd_limit,rss_bytes,"
     "ring_fill_percent,unsent_batches,spool_bytes,records_lost,reads_unstamped,"
-    "host_tcp_retransmits,host_tcp_segments_sent,host_tcp_sockets,host_tcp_time_wait\n";
+    "host_tcp_retransmits,host_tcp_segments_sent,host_tcp_sockets,host_tcp_time_wait,"
+    "cpu_counting_percent,counting_queued,counting_queued_bytes,replies_counted,replies_"
+    "uncounted\n";
 
 // "3.21 @12": the value and the second of the run.
 std::string worst(double value, const char* key, const std::vector<WorstAt>& instants,
@@ -277,21 +283,23 @@ void put_client_health(std::string& out, const Report& report) {
   out +=
       "  Worst interval of each agent, @ the second of the run it began in; all intervals are in\n"
       "  performance/client_health.csv. Retransmits are of the agent's whole network namespace.\n";
-  out +=
-      fmt::format("{:>15} {:>15} {:>15} {:>7} {:>12} {:>13} {:>8} {:>7} {:>13} {:>8} {:>6}  {}\n",
-                  "lag p99 ms", "read lag p99 ms", "turn max ms", "stalls", "worker cpu %",
-                  "session cpu %", "retrans.", "conns", "fds/limit", "RSS MB", "ring %", "agent");
+  out += fmt::format(
+      "{:>15} {:>15} {:>15} {:>7} {:>12} {:>13} {:>11} {:>8} {:>7} {:>13} {:>8} {:>6}  "
+      "{}\n",
+      "lag p99 ms", "read lag p99 ms", "turn max ms", "stalls", "worker cpu %", "session cpu %",
+      "count cpu %", "retrans.", "conns", "fds/limit", "RSS MB", "ring %", "agent");
   for (std::size_t i = 0; i < facts.agents.size(); ++i) {
     const AgentFacts& agent = facts.agents[i];
     const AgentHealth& h = agent.health;
     const auto at = worst_instants(agent, clock_of(report.clocks, i));
     const base::Instant start = facts.started_at;
     out += fmt::format(
-        "{:>15} {:>15} {:>15} {:>7} {:>12.1f} {:>13.1f} {:>8} {:>7} {:>13} {:>8.1f} {:>6}  {}\n",
+        "{:>15} {:>15} {:>15} {:>7} {:>12.1f} {:>13.1f} {:>11.1f} {:>8} {:>7} {:>13} {:>8.1f} "
+        "{:>6}  {}\n",
         worst(ms(h.issue_lag_p99), "issue_lag_p99_ns", at, start),
         worst(ms(h.read_lag_p99), "read_lag_p99_ns", at, start),
         worst(ms(h.turn_max), "turn_max_ns", at, start), h.stalls, h.cpu_busiest_worker * 100,
-        h.cpu_session * 100, h.retransmits, h.connections,
+        h.cpu_session * 100, h.cpu_counting * 100, h.retransmits, h.connections,
         fmt::format("{}/{}", h.open_fds, agent.fd_limit), as_double(h.rss_bytes) * 1e-6,
         h.ring_fill_percent, agent.name);
     if (agent.health_series.intervals_per_row() > 1) {

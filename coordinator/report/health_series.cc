@@ -47,6 +47,12 @@ verdict::HealthRow worse_of(const verdict::HealthRow& a, const verdict::HealthRo
   worst(&wire::Health::reads_unstamped);
   worst(&wire::Health::sockets_in_use);
   worst(&wire::Health::sockets_time_wait);
+  worst(&wire::Health::cpu_counting);
+  worst(&wire::Health::counting_queued);
+  worst(&wire::Health::counting_queued_bytes);
+  worst(&wire::Health::replies_counted);
+  worst(&wire::Health::replies_uncounted);
+  worst(&wire::Health::counting_drain);
   h.issue_lag_count += other.issue_lag_count;
   h.stalls += other.stalls;
   h.connect_failures += other.connect_failures;

@@ -292,7 +292,13 @@ Json agent_json(const Report& report, std::size_t i) {
                   {"unspooled_batches", health.unspooled_batches},
                   {"host_tcp_retransmits", health.retransmits},
                   {"host_tcp_sockets", health.sockets_in_use},
-                  {"host_tcp_time_wait", health.sockets_time_wait}};
+                  {"host_tcp_time_wait", health.sockets_time_wait},
+                  {"cpu_counting", finite(health.cpu_counting)},
+                  {"counting_queued", health.counting_queued},
+                  {"counting_queued_bytes", health.counting_queued_bytes}};
+  out["replies_counted"] = health.replies_counted;
+  out["replies_left_uncounted"] = health.replies_uncounted;
+  out["counting_drain_s"] = health.counting_drain.to_seconds();
   Json at = Json::object();
   for (const WorstAt& worst : worst_instants(agent, clock)) {
     at[worst.key] = (worst.at - report.facts.started_at).to_seconds();
@@ -506,7 +512,9 @@ std::string result_summary_json(const Report& report) {
   if (report.tokens) {
     tokens["tokenizer"] = report.facts.config.tokenizer;
     tokens["prompts"] = report.tokens->prompts;
+    tokens["model_hash"] = report.facts.config.model_hash;
     tokens["replies"] = report.tokens->replies;
+    tokens["replies_by_agents"] = report.tokens->by_agents;
     tokens["replies_without_template"] = report.tokens->without_template;
     tokens["pending"] = report.tokens->pending;
     tokens["usage_output_tokens"] = report.breakdown.usage_tokens;

@@ -251,11 +251,47 @@ void put_budget(std::string& out, const Report& report) {
   out += "\n";
 }
 
+// Which replies were counted where, and what that took of the agents.
+void put_counting(std::string& out, const Report& report) {
+  AgentHealth worst;
+  std::uint64_t left = 0;
+  for (const AgentFacts& agent : report.facts.agents) {
+    const AgentHealth& health = agent.health;
+    worst.cpu_counting = std::max(worst.cpu_counting, health.cpu_counting);
+    worst.counting_queued = std::max(worst.counting_queued, health.counting_queued);
+    worst.counting_queued_bytes =
+        std::max(worst.counting_queued_bytes, health.counting_queued_bytes);
+    worst.counting_drain = std::max(worst.counting_drain, health.counting_drain);
+    left += health.replies_uncounted;
+  }
+  const TokenCounts& counts = *report.tokens;
+  if (counts.by_agents == 0 && left == 0) {
+    return;
+  }
+  out += fmt::format(
+      "    {} replies were counted by the agents while they ran, {} on this host after it.\n",
+      counts.by_agents, counts.replies - counts.by_agents);
+  out += fmt::format(
+      "    An agent's largest backlog: {} replies, {:.1f} MB; its end was waited for {:.3f} s at "
+      "most; CPU\n    of counting in the worst interval: {:.1f} % of a core.\n",
+      worst.counting_queued, static_cast<double>(worst.counting_queued_bytes) * 1e-6,
+      worst.counting_drain.to_seconds(), worst.cpu_counting * 100);
+  if (left > 0) {
+    out += fmt::format(
+        "    {} replies were left uncounted by their agents: no room, no time, or no count.\n",
+        left);
+  }
+}
+
 // Counts by a tokenizer, and the server's own beside them where it told any.
 void put_tokenizer(std::string& out, const Report& report) {
   const TokenCounts& counts = *report.tokens;
   out += fmt::format("  Token counts: by the tokenizer of {}, of {} prompts and {} replies.\n",
                      report.facts.config.tokenizer, counts.prompts, counts.replies);
+  if (!report.facts.config.model_hash.empty()) {
+    out += fmt::format("    Model files (xxh3-128): {}\n", report.facts.config.model_hash);
+  }
+  put_counting(out, report);
   if (counts.without_template > 0) {
     out += fmt::format(
         "    {} replies with reasoning or tool calls were counted by their pieces: the chat "

@@ -18,6 +18,7 @@ struct TokenCounts {
   std::vector<RowTokens> rows;  // by the ledger's order
   std::uint64_t prompts = 0;    // distinct ones counted
   std::uint64_t replies = 0;
+  std::uint64_t by_agents = 0;         // of those, while they ran
   std::uint64_t pending = 0;           // queries with something that should have been counted
   std::uint64_t without_template = 0;  // replies counted by their pieces
   std::string first_error;             // of those pending

@@ -51,7 +51,8 @@ struct ConfigFacts {
   bool stream_all_chunks = false;
   bool kernel_stamps = true;  // of replies: the kernel's receive time, else the time of the read
   TokenSource token_source = TokenSource::kUsage;
-  std::string tokenizer;  // where it was found; kTokenizer only
+  std::string tokenizer;   // where it was found; kTokenizer only
+  std::string model_hash;  // of its files (model::content_hash); empty: there is none
   base::Balance balance = base::Balance::kLeastInFlight;
   std::vector<std::string> endpoints;  // as configured, without secrets; index = Record::frontend
 };
@@ -113,6 +114,12 @@ struct AgentHealth {
   std::uint64_t retransmits = 0;
   std::uint32_t sockets_in_use = 0;
   std::uint32_t sockets_time_wait = 0;
+  double cpu_counting = 0;
+  std::uint64_t counting_queued = 0;
+  std::uint64_t counting_queued_bytes = 0;
+  std::uint64_t replies_counted = 0;
+  std::uint64_t replies_uncounted = 0;
+  base::Duration counting_drain{};
 
   void see(const wire::Health& now) {
     issue_lag_p99 = std::max(issue_lag_p99, now.issue_lag_p99);
@@ -138,6 +145,12 @@ struct AgentHealth {
     retransmits = std::max(retransmits, now.retransmits);
     sockets_in_use = std::max(sockets_in_use, now.sockets_in_use);
     sockets_time_wait = std::max(sockets_time_wait, now.sockets_time_wait);
+    cpu_counting = std::max(cpu_counting, now.cpu_counting);
+    counting_queued = std::max(counting_queued, now.counting_queued);
+    counting_queued_bytes = std::max(counting_queued_bytes, now.counting_queued_bytes);
+    replies_counted = std::max(replies_counted, now.replies_counted);
+    replies_uncounted = std::max(replies_uncounted, now.replies_uncounted);
+    counting_drain = std::max(counting_drain, now.counting_drain);
   }
 };
 

@@ -30,6 +30,7 @@ Json config_json(const ConfigFacts& config) {
            {"kernel_stamps", config.kernel_stamps},
            {"token_source", static_cast<int>(config.token_source)},
            {"tokenizer", config.tokenizer},
+           {"model_hash", config.model_hash},
            {"balance", static_cast<int>(config.balance)},
            {"endpoints", config.endpoints}};
   if (pattern.target_qps) {
@@ -78,6 +79,7 @@ ConfigFacts config_of(const Json& in) {
   out.kernel_stamps = in.at("kernel_stamps").get<bool>();
   out.token_source = enum_of(in.at("token_source"), TokenSource::kTokenizer);
   out.tokenizer = in.at("tokenizer").get<std::string>();
+  out.model_hash = in.value("model_hash", std::string());
   out.balance = enum_of(in.at("balance"), base::Balance::kAffinity);
   out.endpoints = in.at("endpoints").get<std::vector<std::string>>();
   return out;

@@ -12,6 +12,8 @@ namespace {
 
 using base::Duration;
 
+constexpr double kCountingSeen = 0.01;  // of a core: below it nobody feels it
+
 double ms(Duration d) { return d.to_seconds() * 1e3; }
 
 // What every interval is held against. `value` and `limit` are in `unit`.
@@ -191,6 +193,13 @@ class ClientJudge {
       out.text += fmt::format(", beyond it in {}{:.1f} s of {:.1f} s",
                               merged && !is_cpu(measure) ? "at most " : "", beyond.to_seconds(),
                               judged.to_seconds());
+    }
+    const bool of_time = is_lag(measure) || is_cpu(measure) || out.unit == "ms";
+    if (in_time && of_time && worst->health.cpu_counting >= kCountingSeen) {
+      out.text += fmt::format(
+          ", while counting tokens took {} % of a core (distributed.token_counting: coordinator "
+          "counts after the run)",
+          number(worst->health.cpu_counting * 100));
     }
     if (overall) {
       out.text += fmt::format(", {} ms over the whole phase", number(ms(*agent.issue_lag_p99)));

@@ -5,9 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "common/model/model_pack.h"
 #include "common/model/token_counter.h"
 #include "coordinator/report/event_fold.h"
 #include "coordinator/report/report.h"
@@ -97,32 +101,140 @@ json recount(const std::string& folder) {
   return snapshot ? json::parse(report::snapshot_json(*snapshot)) : json();
 }
 
-TEST_F(Counted, AsTheRunsEventsSayWithOneAgentAndWithThree) {
+// `where` replies are counted: the numbers are the same.
+void expect_counts(const Mock& mock, const std::string& agents, const std::string& where) {
+  const Done run =
+      run_with(mock, fmt::format("tokens-{}-{}", where, agents),
+               {"--tokenizer", kModel, "--local-agents", agents, "--token-counting", where});
+  ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
+  const json metrics = read_json(run.folder + "/metrics/final_snapshot.json");
+  const json summary = summary_in(run.folder);
+  const json again = recount(run.folder);
+  EXPECT_EQ(summary["tokens"]["source"], "tokenizer");
+  EXPECT_EQ(summary["tokens"]["prompts"], 40);
+  EXPECT_EQ(summary["tokens"]["replies"], 300);
+  EXPECT_EQ(summary["tokens"]["replies_by_agents"], where == "agents" ? 300 : 0);
+  EXPECT_EQ(summary["tokens"]["pending"], 0);
+  const auto files = model::read_model_files(kModel);
+  EXPECT_EQ(summary["tokens"]["model_hash"], model::content_hash(model::pack(*files)));
+  for (const char* name : {"isl", "osl"}) {
+    EXPECT_EQ(series(metrics, name)["count"], 300) << name;
+    EXPECT_GT(series(metrics, name)["total"], 300) << name;
+    EXPECT_EQ(series(metrics, name)["total"], series(again, name)["total"]) << name;
+    EXPECT_EQ(series(metrics, name)["sum_sq"], series(again, name)["sum_sq"]) << name;
+  }
+  EXPECT_EQ(series(metrics, "tpot_ns")["count"], series(again, "tpot_ns")["count"]);
+  EXPECT_NEAR(series(metrics, "tpot_ns")["total"].get<double>(),
+              series(again, "tpot_ns")["total"].get<double>(), 100'000);
+  EXPECT_GT(summary["tps"].get<double>(), 0);
+  const std::string text = read_text(run.folder + "/report.txt");
+  EXPECT_THAT(text, HasSubstr("Token counts: by the tokenizer of " + kModel));
+  const auto by_agents = HasSubstr("300 replies were counted by the agents while they ran, 0 on");
+  if (where == "agents") {
+    EXPECT_THAT(text, by_agents);
+  } else {
+    EXPECT_THAT(text, testing::Not(by_agents));
+  }
+}
+
+TEST_F(Counted, AsTheRunsEventsSayWithOneAgentAndWithThreeWhereverTheyAreCounted) {
   const Mock mock(2, {"--ttft", "uniform:2ms:10ms", "--gap", "1ms", "--tokens", "uniform:2:30"});
   for (const char* agents : {"1", "3"}) {
-    const Done run = run_with(mock, fmt::format("tokens-{}", agents),
-                              {"--tokenizer", kModel, "--local-agents", agents});
-    ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
-    const json metrics = read_json(run.folder + "/metrics/final_snapshot.json");
-    const json summary = summary_in(run.folder);
-    const json again = recount(run.folder);
-    EXPECT_EQ(summary["tokens"]["source"], "tokenizer");
-    EXPECT_EQ(summary["tokens"]["prompts"], 40);
-    EXPECT_EQ(summary["tokens"]["replies"], 300);
-    EXPECT_EQ(summary["tokens"]["pending"], 0);
-    for (const char* name : {"isl", "osl"}) {
-      EXPECT_EQ(series(metrics, name)["count"], 300) << name;
-      EXPECT_GT(series(metrics, name)["total"], 300) << name;
-      EXPECT_EQ(series(metrics, name)["total"], series(again, name)["total"]) << name;
-      EXPECT_EQ(series(metrics, name)["sum_sq"], series(again, name)["sum_sq"]) << name;
+    for (const char* where : {"agents", "coordinator"}) {
+      expect_counts(mock, agents, where);
     }
-    EXPECT_EQ(series(metrics, "tpot_ns")["count"], series(again, "tpot_ns")["count"]);
-    EXPECT_NEAR(series(metrics, "tpot_ns")["total"].get<double>(),
-                series(again, "tpot_ns")["total"].get<double>(), 100'000);
-    EXPECT_GT(summary["tps"].get<double>(), 0);
-    EXPECT_THAT(read_text(run.folder + "/report.txt"),
-                HasSubstr("Token counts: by the tokenizer of " + kModel));
   }
+}
+
+// A reply is counted once, by its agent or here, however the run ends.
+TEST_F(Counted, WhatALostAgentHadNotCountedIsCountedHere) {
+  StageSettings settings;
+  settings.name = "tokens-lost-agent";
+  settings.more = {"--tokenizer", kModel, "--token-counting", "agents"};
+  const Stage stage(settings);
+  ASSERT_TRUE(stage.runs(200));
+  stage.agents[1]->signal(SIGKILL);
+  EXPECT_EQ(stage.coordinator->wait(60'000), 4) << stage.coordinator->output();
+  const json summary = stage.summary();
+  EXPECT_FALSE(summary["verdict"]["valid"].get<bool>());
+  EXPECT_GT(summary["tokens"]["replies_by_agents"], 100);
+  EXPECT_EQ(summary["tokens"]["replies"], summary["tokens"]["succeeded"]);
+  EXPECT_EQ(summary["tokens"]["pending"], 0);
+  std::size_t models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(stage.base + "/cache")) {
+    models += entry.path().extension() == ".model" ? 1U : 0U;
+  }
+  EXPECT_EQ(models, 1U) << "one file for all agents of a cache";
+}
+
+// Nothing but the agents' own counts is left.
+TEST_F(Counted, FromSpoolsByTheAgentsWhereTheTokenizerIsNot) {
+  const std::string model = fresh_folder("tokens-gone-model") + "/model";
+  std::filesystem::copy(kModel, model);
+  StageSettings settings;
+  settings.name = "tokens-spooled-counts";
+  settings.more = {"--tokenizer", model, "--token-counting", "agents"};
+  const Stage stage(settings);
+  ASSERT_TRUE(stage.runs(200));
+  stage.coordinator->signal(SIGKILL);
+  stage.coordinator->wait(5'000);
+  ASSERT_TRUE(stage.is_quiet_10_s_after(SteadyClock::now()));
+  std::filesystem::remove_all(model);
+  const RebuiltRun rebuilt = rebuild(stage.spools(), stage.base + "/rebuilt");
+  EXPECT_EQ(rebuilt.ran.exit_code, 4) << rebuilt.ran.output;
+  EXPECT_THAT(rebuilt.ran.output, HasSubstr("tokens are not counted here"));
+  EXPECT_EQ(rebuilt.summary["tokens"]["source"], "tokenizer");
+  EXPECT_GT(rebuilt.summary["tokens"]["replies_by_agents"], 100);
+  EXPECT_EQ(rebuilt.summary["tokens"]["replies"], rebuilt.summary["tokens"]["succeeded"]);
+  EXPECT_EQ(rebuilt.summary["tokens"]["pending"], 0);
+}
+
+// Another model under the same name would give other counts: it is not taken.
+TEST_F(Counted, FromSpoolsNotWithOtherFilesThanTheRuns) {
+  const std::string model = fresh_folder("tokens-other-model") + "/model";
+  std::filesystem::copy(kModel, model);
+  StageSettings settings;
+  settings.name = "tokens-other-files";
+  settings.more = {"--tokenizer", model, "--token-counting", "coordinator"};
+  const Stage stage(settings);
+  ASSERT_TRUE(stage.runs(200));
+  stage.coordinator->signal(SIGKILL);
+  stage.coordinator->wait(5'000);
+  ASSERT_TRUE(stage.is_quiet_10_s_after(SteadyClock::now()));
+  std::ofstream(model + "/special_tokens_map.json") << "{}\n";
+  const RebuiltRun rebuilt = rebuild(stage.spools(), stage.base + "/rebuilt");
+  EXPECT_EQ(rebuilt.ran.exit_code, 4) << rebuilt.ran.output;
+  EXPECT_THAT(rebuilt.ran.output, HasSubstr("are not those of the run"));
+  EXPECT_EQ(rebuilt.summary["tokens"]["source"], "none");
+}
+
+// No time to drain: each reply is in one of the two numbers all the same, and the run is whole.
+TEST_F(Counted, ADrainWithoutTimeLosesNoRecordAndTellsWhatIsOpen) {
+  const Mock mock(1, {"--ttft", "1ms", "--gap", "0", "--tokens", "600"});
+  const Done run = run_with(
+      mock, "tokens-no-time",
+      {"--tokenizer", kModel, "--token-counting", "agents", "--metrics-drain-timeout", "0.001"});
+  ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
+  const json summary = summary_in(run.folder);
+  EXPECT_EQ(summary["tokens"]["succeeded"], 300);
+  EXPECT_EQ(summary["tokens"]["replies"].get<int>() + summary["tokens"]["pending"].get<int>(), 300);
+  int decided = 0;
+  for (const json& agent : summary["distributed"]["agents"]) {
+    decided += agent["replies_counted"].get<int>() + agent["replies_left_uncounted"].get<int>();
+  }
+  EXPECT_EQ(decided, 300);
+}
+
+TEST_F(Counted, AgentsWithNothingToCountWithAreRefusedByName) {
+  const Mock mock(1);
+  const Done usage = run_with(mock, "tokens-agents-usage",
+                              {"--token-counting", "agents", "--token-source", "usage"});
+  EXPECT_NE(usage.ran.exit_code, 0);
+  EXPECT_THAT(usage.ran.output, HasSubstr("distributed.token_counting"));
+  const Done none = run_with(mock, "tokens-agents-none", {"--token-counting", "agents"});
+  EXPECT_EQ(none.ran.exit_code, 3) << none.ran.output;
+  EXPECT_THAT(none.ran.output, HasSubstr("agents have nothing to count with"));
+  EXPECT_EQ(mock.metric("tutti_mock_completions_total"), 0);
 }
 
 TEST_F(Counted, UsageIsAnotherSourceAndNeverMixedIn) {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/base/random.h"
@@ -35,15 +37,20 @@ std::vector<Sent> deal(base::Mt19937& random, std::uint32_t agents, base::Seq n)
       out.push_back({agent, open[agent]});
       open[agent].records.clear();
       open[agent].gaps.clear();
+      open[agent].tokens.clear();
     }
   };
   for (base::Seq seq = 0; seq < n; ++seq) {
     const auto agent = static_cast<std::uint32_t>(random.below(agents));
     open[agent].records.push_back(ok_record(0, static_cast<std::uint16_t>(seq % 2), seq / 2, 1, 2,
                                             3, static_cast<std::int32_t>(1 + seq % 50)));
+    const wire::TokenCount count{static_cast<std::uint16_t>(seq % 2), seq / 2,
+                                 static_cast<std::int32_t>(1 + seq % 50),
+                                 static_cast<std::int32_t>(seq % 50), seq % 3 == 0};
     if (open[agent].records.size() > random.below(5)) {
-      close(agent);
+      close(agent);  // its count comes in the next one, if there is one
     }
+    open[agent].tokens.push_back(count);
   }
   for (std::uint32_t agent = 0; agent < agents; ++agent) {
     close(agent);
@@ -79,7 +86,11 @@ TEST(LedgerProperty, LossOfOrderAndRepetitionChangeNothingAndLossIsNamed) {
     ASSERT_TRUE(opened);
     Ledger ledger = std::move(*opened);
     std::uint64_t fresh = 0;
+    std::set<std::pair<std::uint32_t, base::Seq>> counted;
     for (const Sent& it : sent) {
+      for (const wire::TokenCount& count : it.batch.tokens) {
+        counted.emplace(count.phase, count.seq);
+      }
       const auto accepted = ledger.accept(it.agent, it.batch);
       ASSERT_TRUE(accepted);
       fresh += accepted->fresh.size();
@@ -88,6 +99,17 @@ TEST(LedgerProperty, LossOfOrderAndRepetitionChangeNothingAndLossIsNamed) {
     EXPECT_EQ(fresh, n - lost.batch.records.size()) << seed;
     EXPECT_EQ(ledger.size(), fresh);
     EXPECT_EQ(ledger.repeated_batches(), repeats);
+    EXPECT_EQ(ledger.token_counts(), counted.size());
+    for (base::Seq seq = 0; seq < n; ++seq) {
+      const auto phase = static_cast<std::uint32_t>(seq % 2);
+      const auto count = ledger.tokens(phase, seq / 2);
+      ASSERT_EQ(count.has_value(), counted.count({phase, seq / 2}) > 0) << seq;
+      if (count) {
+        EXPECT_EQ(count->output, static_cast<std::int32_t>(1 + seq % 50));
+        EXPECT_EQ(count->after_first, static_cast<std::int32_t>(seq % 50));
+        EXPECT_EQ(count->without_template, seq % 3 == 0);
+      }
+    }
     std::vector<base::Seq> expected[2];
     for (const wire::Record& record : lost.batch.records) {
       expected[record.phase].push_back(record.seq);

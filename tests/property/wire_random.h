@@ -141,16 +141,17 @@ class RandomMessages {
     all(__VA_ARGS__);          \
   }
   TUTTI_FILL(Dial, a, b)
-  TUTTI_FILL(Hello, a, b, c, d, e, f, g, h, i, j, k, l)
+  TUTTI_FILL(Hello, a, b, c, d, e, f, g, h, i, j, k, l, m)
   TUTTI_FILL(Welcome, a, b, c, d)
   TUTTI_FILL(Refused, a)
   TUTTI_FILL(ClockPing, a, b)
   TUTTI_FILL(ClockPong, a, b, c, d)
   TUTTI_FILL(Header, a, b)
   TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s)
-  TUTTI_FILL(Prepare, a, b, c, d, e, f)
-  TUTTI_FILL(BodiesWanted, a)
-  TUTTI_FILL(BodyChunk, a, b, c)
+  TUTTI_FILL(ReplyCounting, a, b, c)
+  TUTTI_FILL(Prepare, a, b, c, d, e, f, g)
+  TUTTI_FILL(BodiesWanted, a, b)
+  TUTTI_FILL(BodyChunk, a, b, c, d)
   TUTTI_FILL(Reach, a, b, c)
   TUTTI_FILL(Prepared, a, b, c)
   TUTTI_FILL(ArmPhase, a, b, c, d, e, f, g)
@@ -175,8 +176,9 @@ class RandomMessages {
   TUTTI_FILL(Record, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z,
              aa, bb, cc, dd, ee, ff, gg, hh)
   TUTTI_FILL(PhaseGaps, a, b)
+  TUTTI_FILL(TokenCount, a, b, c, d, e)
   void fill(RecordBatch& out) {
-    all(out.number, out.records, out.gaps);
+    all(out.number, out.records, out.gaps, out.tokens);
     for (Record& record : out.records) {
       record.gaps.clear();  // not the batch's business any more
     }
@@ -185,7 +187,7 @@ class RandomMessages {
   TUTTI_FILL(FrontendGauge, a, b, c, d)
   TUTTI_FILL(LiveCounts, a)
   TUTTI_FILL(Health, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z,
-             aa, bb, cc, dd, ee)
+             aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk)
   TUTTI_FILL(Progress, a, b, c, d, e, f, g, h, i, j, k, l)
   TUTTI_FILL(Goodbye, a)
 #undef TUTTI_FILL

@@ -16,6 +16,7 @@ wire::Hello hello_of(const AgentOptions& options) {
   hello.workers = 1;
   hello.fd_limit = 65'536;
   hello.ephemeral_ports = 28'000;
+  hello.counts_tokens = true;
   return hello;
 }
 
@@ -60,6 +61,9 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
           [this](std::uint32_t phase, std::vector<base::Seq> seqs) {
             post(session::EngineAborted{phase, std::move(seqs)});
           }});
+  counter_ = std::make_unique<SimCounter>(
+      world_, options_.counting, node_,
+      [this](session::RepliesCounted counted) { post(std::move(counted)); });
 }
 
 void AgentNode::begin() {
@@ -75,6 +79,7 @@ void AgentNode::crash() {
   world_.note("crash", node_);
   crashed_ = true;
   engine_->crash();
+  counter_->crash();
 }
 
 void AgentNode::hear(const std::string& bytes) {
@@ -170,7 +175,7 @@ void AgentNode::perform(session::Command& command) {
     line_->link().set_liveness(terms->heartbeat, terms->lost_after);
     new_terms_ = true;
   } else if (std::holds_alternative<session::OpenBodies>(command)) {
-    inbox_.emplace_back(session::BodiesOpened{options_.bodies_cached, {}});
+    inbox_.emplace_back(session::BodiesOpened{options_.bodies_cached, {}, options_.bodies_cached});
   } else if (auto* bodies = std::get_if<session::StoreBodies>(&command)) {
     if (bodies->chunk.last) {
       inbox_.emplace_back(session::BodiesStored{});
@@ -190,6 +195,10 @@ void AgentNode::perform(session::Command& command) {
     engine_->abort();
   } else if (std::holds_alternative<session::ReadGauges>(command)) {
     inbox_.emplace_back(session::Gauges{engine_->progress()});
+  } else if (auto* replies = std::get_if<session::CountReplies>(&command)) {
+    counter_->add(replies->replies);
+  } else if (std::holds_alternative<session::StopCounting>(command)) {
+    counter_->drop();
   } else if (auto* append = std::get_if<session::SpoolAppend>(&command)) {
     spool_.push_back(std::move(append->batch));
   } else if (auto* forget = std::get_if<session::SpoolForget>(&command)) {
@@ -203,6 +212,7 @@ void AgentNode::perform(session::Command& command) {
     exit_code_ = exit->code;
     exit_reason_ = exit->reason;
     engine_->crash();
+    counter_->crash();
   }
 }
 

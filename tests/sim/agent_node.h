@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/session/agent_machine.h"
+#include "tests/sim/counter.h"
 #include "tests/sim/engine.h"
 #include "tests/sim/line.h"
 #include "tests/sim/network.h"
@@ -22,6 +23,7 @@ struct AgentOptions {
   std::string name;
   SimClock clock{0, 0};
   EngineOptions engine{};
+  CountingOptions counting{};
   wire::LinkConfig link{};
   bool bodies_cached = false;
   bool listening = false;
@@ -46,6 +48,7 @@ class AgentNode {
   // Records on this host's disk that the coordinator has not acknowledged.
   const std::deque<wire::RecordBatch>& spool() const { return spool_; }
   const session::AgentMachine& machine() const { return machine_; }
+  const SimCounter& counter() const { return *counter_; }
 
  private:
   Instant local() const { return options_.clock.at(world_.now()); }
@@ -65,6 +68,7 @@ class AgentNode {
   session::AgentMachine machine_;
   std::unique_ptr<Line> line_;
   std::unique_ptr<SimEngine> engine_;
+  std::unique_ptr<SimCounter> counter_;
   Alarm alarm_;
   std::deque<session::Event> inbox_;
   std::deque<std::string> unread_;  // came while it was frozen

@@ -28,6 +28,11 @@ std::vector<conduct::StoredRecord> SimLedger::accept(std::size_t agent,
     }
     fresh.push_back({record.phase, record.seq, record.outcome});
   }
+  for (const wire::TokenCount& count : batch.tokens) {
+    if (!counts_.emplace(count.phase, count.seq).second) {
+      witness_.complain("seq {} of phase {} has two counts", count.seq, count.phase);
+    }
+  }
   return fresh;
 }
 
@@ -173,7 +178,7 @@ void CoordinatorNode::perform(const conduct::Command& command) {
       peer->second.line->send(send->message, local());
     }
   } else if (const auto* ship = std::get_if<conduct::ShipBodies>(&command)) {
-    ship_bodies(ship->agent);
+    ship_bodies(*ship);
   } else if (const auto* close = std::get_if<conduct::Close>(&command)) {
     Peer& peer = peers_.at(close->agent);
     peer.closing = true;
@@ -201,9 +206,13 @@ void CoordinatorNode::perform(const conduct::Command& command) {
   }
 }
 
-void CoordinatorNode::ship_bodies(std::size_t node) {
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    peers_.at(node).line->send(wire::BodyChunk{i * 4, "body", i == 2}, local());
+void CoordinatorNode::ship_bodies(const conduct::ShipBodies& ship) {
+  Line& line = *peers_.at(ship.agent).line;
+  for (std::uint64_t i = 0; ship.bodies && i < 3; ++i) {
+    line.send(wire::BodyChunk{i * 4, "body", i == 2}, local());
+  }
+  for (std::uint64_t i = 0; ship.model && i < 2; ++i) {
+    line.send(wire::BodyChunk{i * 5, "model", i == 1, true}, local());
   }
 }
 

@@ -29,11 +29,13 @@ class SimLedger {
   const std::map<std::uint32_t, std::map<base::Seq, wire::Outcome>>& records() const {
     return records_;
   }
+  const std::set<std::pair<std::uint32_t, base::Seq>>& counts() const { return counts_; }
 
  private:
   Witness& witness_;
   std::set<std::pair<std::size_t, std::uint64_t>> batches_;
   std::map<std::uint32_t, std::map<base::Seq, wire::Outcome>> records_;
+  std::set<std::pair<std::uint32_t, base::Seq>> counts_;
 };
 
 class CoordinatorNode {
@@ -92,7 +94,7 @@ class CoordinatorNode {
   void step(const conduct::Event& event);
   void perform(const conduct::Command& command);
   void turn();
-  void ship_bodies(std::size_t node);
+  void ship_bodies(const conduct::ShipBodies& ship);
 
   World& world_;
   SimNetwork& network_;

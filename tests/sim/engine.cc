@@ -142,6 +142,7 @@ void SimEngine::end(std::uint64_t flight, wire::Outcome outcome) {
   record.due_at = it->second.due_at;
   record.issued_at = it->second.issued_at;
   record.done_at = local();
+  record.output.content_first = outcome == wire::Outcome::kOk ? "x" : "";
   flights_.erase(it);
   const base::Seq seq = record.seq;
   const Instant at = record.done_at;

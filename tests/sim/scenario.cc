@@ -97,6 +97,20 @@ void draw_faults(World& world, Scenario& scenario, double span_s) {
   add(0.08, FaultKind::kCoordinatorSlow, Duration::from_seconds(world.log_uniform(0.5, 20.0)));
 }
 
+// Its chance is its own, so that the rest of a seed's scenario stays what it is.
+void draw_counting(std::uint64_t seed, Scenario& scenario) {
+  World world(seed ^ 0xC0047ULL);
+  if (world.maybe(0.4)) {
+    return;
+  }
+  conduct::CountingPlan& plan = scenario.plan.counting;
+  plan.where = conduct::CountingWhere::kAgents;
+  plan.terms = {"model", 10, Duration::from_seconds(world.log_uniform(0.01, 5))};
+  scenario.counting.mean = Duration::from_seconds(world.log_uniform(1e-5, 1e-1));
+  scenario.counting.uncounted = world.maybe(0.3) ? world.uniform(0, 0.3) : 0;
+  scenario.counting.stall = world.maybe(0.2) ? world.uniform(0, 0.02) : 0;
+}
+
 // Back-pressure may slow a run down, and a stop shorter than this is nobody's loss.
 bool harmless(const Fault& fault) {
   const bool freeze =
@@ -157,6 +171,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.agents = world.between(1, 9);
   scenario.plan = plain_plan(scenario.agents, 1, 1);
   scenario.plan.phases.clear();
+  draw_counting(seed, scenario);
   scenario.plan.clock_error_max = world.maybe(0.03) ? Duration::millis(2) : Duration::millis(500);
   scenario.plan.prefetch = world.maybe(0.3) ? 0 : world.maybe(0.2) ? 5 : -1;
   scenario.plan.in_flight_max =

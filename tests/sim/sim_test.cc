@@ -260,6 +260,30 @@ TEST(Simulation, AnAgentThatWasFrozenTooLongStartsNothingOfItsQueueAndTheOthersG
   }
 }
 
+TEST(Simulation, RepliesAreCountedWhileTheRunGoesOnAndAStalledCounterHoldsItUpForItsTimeOnly) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Scenario scenario = busy_loop(seed);
+    const Report plain = simulate(scenario);
+    scenario.plan.counting.where = conduct::CountingWhere::kAgents;
+    scenario.plan.counting.terms = {"model", 10, Duration::seconds(20)};
+    const Report counted = simulate(scenario);
+    ASSERT_TRUE(counted.complaints.empty()) << explain(counted);
+    ASSERT_TRUE(counted.finished && counted.outcome.complete && counted.outcome.valid);
+    EXPECT_EQ(counted.counts, 1500U);
+    EXPECT_EQ(counted.illegal, 0U);
+
+    scenario.counting.stall = 0.01;
+    const Report stalled = simulate(scenario);
+    ASSERT_TRUE(stalled.complaints.empty()) << explain(stalled);
+    ASSERT_TRUE(stalled.finished && stalled.outcome.complete && stalled.outcome.valid)
+        << "a counter that stands still is nobody's loss";
+    EXPECT_EQ(stalled.totals.at(0).ok, 1500U);
+    EXPECT_LT(stalled.counts, 1500U);
+    EXPECT_GT(stalled.took, plain.took + Duration::seconds(15));
+    EXPECT_LT(stalled.took, plain.took + Duration::seconds(26));
+  }
+}
+
 TEST(Simulation, ACoordinatorAtATenthOfItsSpeedLosesNothing) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Scenario scenario = busy_loop(seed);

@@ -61,6 +61,7 @@ class Play {
     options.name = name;
     options.clock = a_clock();
     options.engine = scenario_.engine;
+    options.counting = scenario_.counting;
     options.link.heartbeat = scenario_.plan.heartbeat;
     options.link.lost_after = scenario_.plan.lost_after;
     options.link.retransmit_after = Duration::millis(100);
@@ -180,6 +181,7 @@ class Play {
       judge_outcome();
     }
     judge_spools();
+    judge_counts();
     const Duration lost_after = scenario_.plan.lost_after;
     fates_.judge_detection(coordinator_, lost_after);
     for (const auto& agent : agents_) {
@@ -394,6 +396,45 @@ class Play {
     }
   }
 
+  // What an agent counted is in the ledger or in its spool, unless it was killed; and where nothing
+  // went wrong, every answer of a performance phase was counted before its phase ended.
+  void judge_counts() {
+    const auto& ledger = coordinator_.ledger();
+    SimCounter::Told answered;
+    bool whole = true;
+    for (const auto& agent : agents_) {
+      std::set<std::pair<std::uint32_t, base::Seq>> kept = ledger.counts();
+      for (const wire::RecordBatch& batch : agent->spool()) {
+        for (const wire::TokenCount& count : batch.tokens) {
+          kept.emplace(count.phase, count.seq);
+        }
+      }
+      const SimCounter& counter = agent->counter();
+      whole = whole && counter.whole();
+      answered.insert(counter.counted().begin(), counter.counted().end());
+      answered.insert(counter.uncounted().begin(), counter.uncounted().end());
+      for (const auto& count : counter.counted()) {
+        if (!agent->crashed() && kept.count(count) == 0) {
+          witness_.complain("node {}: the count of seq {} of phase {} is lost", agent->node(),
+                            count.second, count.first);
+        }
+      }
+    }
+    if (!scenario_.quiet() || !whole || !scenario_.plan.counting.terms.wanted()) {
+      return;
+    }
+    for (const auto& [phase, records] : ledger.records()) {
+      const bool counts =
+          scenario_.plan.phases.at(phase).schedule.kind == base::PhaseKind::kPerformance;
+      for (const auto& [seq, outcome] : records) {
+        const bool wanted = counts && outcome == wire::Outcome::kOk;
+        if (wanted != (answered.count({phase, seq}) > 0)) {
+          witness_.complain("seq {} of phase {} was {}counted", seq, phase, wanted ? "not " : "");
+        }
+      }
+    }
+  }
+
   Report report() {
     Report report;
     report.complaints = witness_.complaints();
@@ -408,6 +449,7 @@ class Play {
       report.totals.push_back(totals);
     }
     report.illegal = illegal();
+    report.counts = coordinator_.ledger().counts().size();
     report.took = Duration{world_.now().ns};
     if (!report.complaints.empty()) {  // words cost more than the world they tell of
       report.tail = world_.trace().tail();

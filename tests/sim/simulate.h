@@ -43,6 +43,7 @@ struct Scenario {
   std::size_t absent = 0;  // of those expected, how many never come
   NetworkOptions network{};
   EngineOptions engine{};
+  CountingOptions counting{};
   double clock_drift_max = 50e-6;
   bool listening = false;
   bool bodies_cached = false;
@@ -71,6 +72,7 @@ struct Report {
   std::vector<PhaseTruth> phases;
   std::vector<conduct::PhaseTotals> totals;  // of the phases that ended
   std::uint64_t illegal = 0;                 // events the machines had no use for
+  std::uint64_t counts = 0;                  // of tokens, in the ledger
   Duration took{};
 };
 

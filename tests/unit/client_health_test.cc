@@ -127,6 +127,22 @@ INSTANTIATE_TEST_SUITE_P(
               },
               ""}));
 
+TEST(ClientHealth, AFindingOfTimeSaysWhatCountingTokensTookThen) {
+  ClientFacts facts = healthy();
+  spoil(facts, 5, [](auto& h) { h.turn_max = Duration::millis(200); });
+  EXPECT_THAT(judge_client(facts, {}).findings.at(0).text, testing::Not(HasSubstr("counting")));
+  spoil(facts, 5, [](auto& h) { h.cpu_counting = 0.75; });
+  EXPECT_THAT(judge_client(facts, {}).findings.at(0).text,
+              HasSubstr("while counting tokens took 75 % of a core"));
+  ClientFacts ports = healthy();
+  health(ports).connect_failures = 1;
+  health(ports).cpu_counting = 0.75;
+  EXPECT_THAT(judge_client(ports, {}).findings.at(0).text, testing::Not(HasSubstr("counting")));
+  ClientFacts busy = healthy();
+  spoil(busy, 5, [](auto& h) { h.cpu_counting = 4; });
+  EXPECT_FALSE(judge_client(busy, {}).bound()) << "counting alone breaks no limit";
+}
+
 TEST(ClientHealth, AFindingSaysWhenItWasWorstAndForHowLong) {
   ClientFacts facts = healthy();
   spoil(facts, 5, [](auto& h) { h.issue_lag_p99 = Duration::millis(2); });

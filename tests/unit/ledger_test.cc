@@ -255,6 +255,45 @@ TEST(Ledger, ARecordMovesAsAWholeByTheOffsetAtItsBegin) {
   EXPECT_EQ(map.shift_at(base::Instant{1250}).ns, 125);
 }
 
+TEST(Ledger, CountsOfTokensAreKeptOnceByQueryAndMayComeBeforeTheRecord) {
+  TempFolder folder;
+  Ledger ledger = open(folder);
+  wire::RecordBatch counts = batch(2, {});
+  counts.tokens = {{1, 7, 40, 39, false}, {1, 70'000, 0, -1, true}};
+  ASSERT_TRUE(ledger.accept(0, counts));
+  EXPECT_EQ(ledger.size(), 0U);
+  ASSERT_TRUE(ledger.accept(0, batch(1, {ok_record(0, 1, 7, 1, 2, 3, 4)})));
+  ASSERT_TRUE(ledger.accept(0, counts)) << "again";
+  EXPECT_EQ(ledger.token_counts(), 2U);
+  EXPECT_EQ(ledger.tokens(1, 7), (wire::TokenCount{1, 7, 40, 39, false}));
+  EXPECT_EQ(ledger.tokens(1, 70'000), (wire::TokenCount{1, 70'000, 0, -1, true}));
+  EXPECT_FALSE(ledger.tokens(1, 8).has_value());
+  EXPECT_FALSE(ledger.tokens(0, 7).has_value());
+  EXPECT_FALSE(ledger.tokens(9, 7).has_value());
+  EXPECT_FALSE(ledger.tokens(1, 900'000).has_value());
+  wire::RecordBatch other = batch(3, {});
+  other.tokens = {{1, 7, 99, 98, true}};
+  ASSERT_TRUE(ledger.accept(0, other));
+  EXPECT_EQ(ledger.tokens(1, 7)->output, 40) << "the first one stands, as of records";
+  EXPECT_EQ(ledger.token_counts(), 2U);
+}
+
+TEST(Ledger, ABatchWithAnImpossibleCountIsRefusedWhole) {
+  TempFolder folder;
+  Ledger ledger = open(folder);
+  const wire::TokenCount impossible[] = {{5000, 7, 1, 1, false},
+                                         {1, std::uint64_t{1} << 40, 1, 1, false},
+                                         {1, 7, -2, 1, false},
+                                         {1, 7, 1, -2, false}};
+  for (const wire::TokenCount& count : impossible) {
+    wire::RecordBatch spoilt = batch(1, {ok_record(0, 1, 7, 1, 2, 3, 4)});
+    spoilt.tokens = {count};
+    EXPECT_FALSE(ledger.accept(0, spoilt));
+    EXPECT_EQ(ledger.size(), 0U);
+    EXPECT_EQ(ledger.token_counts(), 0U);
+  }
+}
+
 TEST(UnpackTexts, DamagedBytesAreNoticed) {
   std::string packed;
   pack_texts(ok_record(0, 0, 0, 1, 2, 3, 4), packed);

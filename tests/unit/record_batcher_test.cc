@@ -32,7 +32,7 @@ TEST(RecordBatcher, LongTextsMakeBatchesShorterAndLoseNothing) {
   RecordBatcher batcher;
   batcher.add(records(50, std::size_t{1} << 20), base::Instant{1});
   std::vector<Command> commands;
-  batcher.flush(base::Instant{1}, true, commands);
+  batcher.flush(base::Instant{1}, RecordBatcher::Cut::kAll, commands);
   const auto batches = spooled(commands);
   EXPECT_GE(batches.size(), 3U);
   base::Seq next = 0;
@@ -49,7 +49,7 @@ TEST(RecordBatcher, ARecordOfTheGreatestTextTravelsAlone) {
   RecordBatcher batcher;
   batcher.add(records(3, std::size_t{16} << 20), base::Instant{1});
   std::vector<Command> commands;
-  batcher.flush(base::Instant{1}, true, commands);
+  batcher.flush(base::Instant{1}, RecordBatcher::Cut::kAll, commands);
   const auto batches = spooled(commands);
   ASSERT_EQ(batches.size(), 3U);
   const auto encoded = wire::encode(wire::Message(batches[0]));
@@ -60,10 +60,10 @@ TEST(RecordBatcher, AFullBatchGoesAtOnceAndTheRestWaitsItsTime) {
   RecordBatcher batcher;
   batcher.add(records(RecordBatcher::kBatchMax + 1, 10), base::Instant{1});
   std::vector<Command> commands;
-  batcher.flush(base::Instant{1}, false, commands);
+  batcher.flush(base::Instant{1}, RecordBatcher::Cut::kDue, commands);
   EXPECT_EQ(spooled(commands).size(), 1U);
   commands.clear();
-  batcher.flush(base::Instant{1} + RecordBatcher::kWaitMax, false, commands);
+  batcher.flush(base::Instant{1} + RecordBatcher::kWaitMax, RecordBatcher::Cut::kDue, commands);
   ASSERT_EQ(spooled(commands).size(), 1U);
   EXPECT_EQ(spooled(commands)[0].records.size(), 1U);
 }
@@ -123,7 +123,7 @@ TEST(RecordBatcher, ABatchCarriesTheSumOfItsRecordsGapsByPhase) {
   some[4].phase = 3;  // without a gap
   batcher.add(std::move(some), base::Instant{1});
   std::vector<Command> commands;
-  batcher.flush(base::Instant{1}, true, commands);
+  batcher.flush(base::Instant{1}, RecordBatcher::Cut::kAll, commands);
   const auto batches = spooled(commands);
   ASSERT_EQ(batches.size(), 1U);
   ASSERT_EQ(batches[0].gaps.size(), 2U);
@@ -148,7 +148,7 @@ TEST(RecordBatcher, EveryGapIsInTheBatchOfItsRecord) {
   }
   batcher.add(std::move(some), base::Instant{1});
   std::vector<Command> commands;
-  batcher.flush(base::Instant{1}, true, commands);
+  batcher.flush(base::Instant{1}, RecordBatcher::Cut::kAll, commands);
   std::size_t next = 0;
   for (const auto& batch : spooled(commands)) {
     ASSERT_EQ(batch.gaps.size(), 1U);

@@ -22,22 +22,23 @@ std::string refusal(Plane plane, const std::string& bytes) {
 }
 
 // A batch of three alike records, element by element, to be spoilt.
-constexpr std::size_t kElements = 4 + 37;
+constexpr std::size_t kElements = 4 + 38;
 constexpr std::size_t kChunkCounts = 4 + 27;
 constexpr std::size_t kGaps = 4 + 29;
+constexpr std::size_t kTokens = 4 + 30;
 template <class F>
 std::string batch_with(std::size_t element, F write, std::int64_t rows = 3) {
   msgpack::sbuffer out;
   msgpack::packer<msgpack::sbuffer> packer(out);
   packer.pack_array(kElements);
-  const std::array<std::int64_t, 4> head = {3, 1, 7, rows};
+  const std::array<std::int64_t, 4> head = {kDataVersion, 1, 7, rows};
   for (std::size_t i = 0; i < kElements; ++i) {
     if (i == element) {
       write(packer);
     } else if (i < head.size()) {
       packer.pack(head[i]);
     } else if (i > kChunkCounts) {
-      packer.pack_nil();  // chunk steps, gaps and texts
+      packer.pack_nil();  // chunk steps, gaps, counts and texts
     } else {
       packer.pack(i == kChunkCounts ? 0 : 1);
     }
@@ -62,7 +63,7 @@ TEST(WireCodec, AConstantColumnIsOneValueForAllRows) {
 TEST(WireCodec, HostileBatchesAreRefusedByColumn) {
   EXPECT_THAT(refusal(Plane::kData, number(0, 1)), HasSubstr("version 1"));
   EXPECT_THAT(refusal(Plane::kData, number(1, 3)), HasSubstr("unknown kind 3"));
-  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("41 fields, not 9"));
+  EXPECT_THAT(refusal(Plane::kData, number(1, 2)), HasSubstr("42 fields, not 9"));
   EXPECT_THAT(refusal(Plane::kData, number(3, -1)), HasSubstr("-1 rows"));
   EXPECT_THAT(refusal(Plane::kData, number(3, 1'000'000'000'000)), HasSubstr("more than 65536"));
   EXPECT_THAT(refusal(Plane::kData, number(6, 65'536)), HasSubstr("phase: row 0: 65536"));
@@ -92,8 +93,8 @@ TEST(WireCodec, ForeignTypesAreRefusedByColumn) {
   EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(UINT32_MAX); }), HasSubstr("cells for 3"));
   EXPECT_THAT(spoilt(5, [](auto& p) { p.pack_array(3).pack_array(0); }), HasSubstr("an array"));
   EXPECT_THAT(spoilt(3, [](auto& p) { p.pack_array(0); }), HasSubstr("an array"));
-  EXPECT_THAT(spoilt(34, [](auto& p) { p.pack(3); }), HasSubstr("error_message: an integer"));
-  EXPECT_THAT(spoilt(34, [](auto& p) { p.pack_bin(1).pack_bin_body("x", 1); }),
+  EXPECT_THAT(spoilt(35, [](auto& p) { p.pack(3); }), HasSubstr("error_message: an integer"));
+  EXPECT_THAT(spoilt(35, [](auto& p) { p.pack_bin(1).pack_bin_body("x", 1); }),
               HasSubstr("one text for all rows"));
   EXPECT_THAT(refusal(Plane::kData, "\xc0"), HasSubstr("an integer where none belongs"));
   EXPECT_THAT(refusal(Plane::kData, ""), HasSubstr("refused"));
@@ -121,13 +122,43 @@ TEST(WireCodec, HostileGapsAreRefused) {
   EXPECT_THAT(refusal(Plane::kData, batch_with(kGaps, none)), HasSubstr("gaps: no phase"));
 }
 
+TEST(WireCodec, HostileCountsOfTokensAreRefused) {
+  const auto tokens = [](const std::vector<std::int64_t>& values) {
+    const auto write = [&](auto& packer) { packer.pack(values); };
+    return refusal(Plane::kData, batch_with(kTokens, write));
+  };
+  EXPECT_EQ(tokens({}), "taken");
+  EXPECT_EQ(tokens({1, 9, 40, 39, 0, 1, -2, 7, -1, 1}), "taken");
+  EXPECT_THAT(tokens({1, 9, 40, 39}), HasSubstr("tokens: 4 numbers of counts"));
+  EXPECT_THAT(tokens({65'536, 9, 40, 39, 0}), HasSubstr("tokens: count 0"));
+  EXPECT_THAT(tokens({1, 9, std::int64_t{1} << 31, 39, 0}), HasSubstr("tokens: count 0"));
+  EXPECT_THAT(tokens({1, 9, 40, 39, 0, 1, 9, 40, 39, 2}), HasSubstr("tokens: count 1"));
+  EXPECT_THAT(refusal(Plane::kData, number(kTokens, 3)), HasSubstr("tokens: not an array"));
+  const auto none = [](auto& packer) {
+    packer.pack_array(5).pack(1).pack_nil().pack(1).pack(1).pack(0);
+  };
+  EXPECT_THAT(refusal(Plane::kData, batch_with(kTokens, none)), HasSubstr("tokens: count 0"));
+  const auto too_many = [](auto& packer) { packer.pack_array(UINT32_MAX); };
+  EXPECT_THAT(refusal(Plane::kData, batch_with(kTokens, too_many)), HasSubstr("numbers of counts"));
+}
+
+TEST(WireCodec, CountsOfTokensTravelWithoutARecord) {
+  RecordBatch batch;
+  batch.number = 9;
+  batch.tokens = {{1, 100, 40, 39, false}, {0, 7, 0, -1, true}};
+  const auto encoded = encode(Message(batch));
+  const auto back = decode(encoded.plane, encoded.bytes);
+  ASSERT_TRUE(back.has_value()) << back.error().message;
+  EXPECT_EQ(std::get<RecordBatch>(*back), batch);
+}
+
 // A lease of two commands with `write` in place of the column of conversations.
 template <class Write>
 std::string lease_with(Write write) {
   msgpack::sbuffer out;
   msgpack::packer<msgpack::sbuffer> packer(out);
   packer.pack_array(9);
-  for (const int element : {3, 2, 0, 2, 1, 1, 0}) {
+  for (const int element : {static_cast<int>(kDataVersion), 2, 0, 2, 1, 1, 0}) {
     packer.pack(element);
   }
   packer.pack_nil();
