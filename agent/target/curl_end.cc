@@ -7,8 +7,21 @@
 #include <cstring>
 
 namespace tutti::target {
+namespace {
+
+constexpr int kProxyWantsLogin = 407;
+
+// curl calls a refused CONNECT a failure to receive.
+bool refused_by_proxy(const CurlFacts& facts) {
+  return facts.code == CURLE_RECV_ERROR && facts.connect_status >= 300 && !facts.header_seen;
+}
+
+}  // namespace
 
 EndKind end_kind_of(const CurlFacts& facts) {
+  if (refused_by_proxy(facts)) {
+    return EndKind::kConnect;
+  }
   switch (facts.code) {
     case CURLE_OK:
       return EndKind::kComplete;
@@ -16,6 +29,7 @@ EndKind end_kind_of(const CurlFacts& facts) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
     case CURLE_INTERFACE_FAILED:
+    case CURLE_PROXY:
       return EndKind::kConnect;
     case CURLE_OPERATION_TIMEDOUT:  // no other timeout is given to curl
       return EndKind::kConnectTimeout;
@@ -62,8 +76,13 @@ std::string end_detail_of(const CurlFacts& facts) {
   } else if (what.empty()) {
     what = curl_easy_strerror(static_cast<CURLcode>(facts.code));
   }
+  const std::string where = facts.proxy.empty()
+                                ? std::string(facts.frontend)
+                                : fmt::format("{} through proxy {}", facts.frontend, facts.proxy);
   if (facts.os_error == 0) {
-    return fmt::format("{}: {}", facts.frontend, what);
+    const bool login = refused_by_proxy(facts) && facts.connect_status == kProxyWantsLogin;
+    return fmt::format("{}: {}{}", where, what,
+                       login ? "; it wants a user and password: distributed.proxy takes them" : "");
   }
   std::string_view remedy;
   if (facts.os_error == EADDRNOTAVAIL) {
@@ -73,7 +92,7 @@ std::string end_detail_of(const CurlFacts& facts) {
   } else if (facts.os_error == EMFILE || facts.os_error == ENFILE) {
     remedy = "; the open-files limit is reached: raise it, or run more agents";
   }
-  return fmt::format("{}: {} ({}){}", facts.frontend, std::strerror(facts.os_error), what, remedy);
+  return fmt::format("{}: {} ({}){}", where, std::strerror(facts.os_error), what, remedy);
 }
 
 bool is_shortage_here(int os_error) {

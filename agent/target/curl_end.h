@@ -17,6 +17,8 @@ struct CurlFacts {
   bool header_seen = false;    // the final reply header came
   std::string_view curl_text;  // curl's own error text, may be empty
   std::string_view frontend;   // host:port
+  std::string_view proxy;      // likewise, of the one on the way; empty: none
+  int connect_status = 0;      // a proxy's answer to CONNECT, 0: none known
 };
 
 EndKind end_kind_of(const CurlFacts& facts);

@@ -100,15 +100,6 @@ int on_socket_options(void* self, curl_socket_t, curlsocktype) {
                                                          : CURL_SOCKOPT_OK;
 }
 
-namespace {
-
-int on_close(void* sockets, curl_socket_t fd) {
-  static_cast<SocketSource*>(sockets)->close_socket(fd);
-  return 0;
-}
-
-}  // namespace
-
 // ---- configuration ---------------------------------------------------------------------------
 
 namespace {
@@ -152,38 +143,6 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
     }
   }
   return list;
-}
-
-void configure_handle(CURL* easy, const ExchangeShared& shared) {
-  const wire::TargetSpec& target = *shared.config->target;
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(easy, CURLOPT_PROXY, "");  // http_proxy and its kin are not for measured traffic
-  curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
-  curl_easy_setopt(easy, CURLOPT_SHARE, shared.share);
-  curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);  // one look-up per run, not per minute
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, shared.sockets);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, target.verify_tls ? 1L : 0L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, target.verify_tls ? 2L : 0L);
-  if (!shared.ca_file.empty()) {
-    curl_easy_setopt(easy, CURLOPT_CAINFO, shared.ca_file.c_str());
-  }
-  // 0 would mean curl's own 300 s.
-  const std::int64_t connect_ms = (target.connect_timeout.ns + 999'999) / 1'000'000;
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   connect_ms > 0 ? static_cast<long>(std::min<std::int64_t>(connect_ms, INT_MAX))
-                                  : static_cast<long>(INT_MAX));
-  // curl compares whole seconds with ">": n stands for "idle for less than n + 1 seconds", 0
-  // included.
-  const std::int64_t idle_s = (target.idle_connection_max.ns + 999'999'999) / 1'000'000'000;
-  curl_easy_setopt(
-      easy, CURLOPT_MAXAGE_CONN,
-      static_cast<long>(idle_s > 0 ? std::min<std::int64_t>(idle_s - 1, INT_MAX) : INT_MAX));
 }
 
 Exchange::Exchange(const ExchangeShared& shared)
@@ -292,6 +251,7 @@ void Exchange::begin(const Query& query, base::Instant now) {
   content_type_.clear();
   if (url_of_ != query.frontend) {
     curl_easy_setopt(easy_, CURLOPT_CURLU, shared_.urls[query.frontend]);
+    set_http_version(easy_, shared_, shared_.config->frontends[query.frontend]);
     url_of_ = query.frontend;
   }
   set_headers(query.conversation);
@@ -375,6 +335,12 @@ std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at)
   facts.header_seen = header_whole_;
   facts.curl_text = error_text_.data();
   facts.frontend = frontend_label();
+  if (shared_.proxy.is_set()) {
+    long status = 0;
+    curl_easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &status);
+    facts.connect_status = static_cast<int>(status);
+    facts.proxy = shared_.proxy.label;
+  }
   return finish(end_kind_of(facts), at, end_detail_of(facts));
 }
 
@@ -383,7 +349,7 @@ std::unique_ptr<wire::Record>& Exchange::finish(EndKind end, base::Instant at,
   fill_connection_facts();
   reply_.on_end(end, at, *record_, detail);
   if (!record_->error_message.empty()) {
-    hide_credentials(shared_.config->target->headers, record_->error_message);
+    hide_credentials(*shared_.config->target, shared_.proxy, record_->error_message);
   }
   record_->done_at = at;
   if (record_->completion_tokens > 0) {

@@ -18,6 +18,7 @@
 
 #include "agent/target/chain.h"
 #include "agent/target/curl_end.h"
+#include "agent/target/proxy.h"
 #include "agent/target/reply.h"
 #include "agent/target/transport.h"
 
@@ -46,6 +47,7 @@ struct ExchangeShared {
   const curl_slist* headers = nullptr;  // in wire order; without the affinity header
   std::vector<CURLU*> urls;             // by frontend: parsed once, and not for every request
   std::string ca_file;                  // $SSL_CERT_FILE, empty: the system's
+  Proxy proxy;
 };
 
 // The request's headers as curl wants them, and no others: those of the target, the routing headers
@@ -56,6 +58,8 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
 
 // Options that every handle of a transport has, probes included.
 void configure_handle(CURL* easy, const ExchangeShared& shared);
+// The one that the run asks for, as this frontend's scheme has it.
+void set_http_version(CURL* easy, const ExchangeShared& shared, const Frontend& frontend);
 
 class Exchange {
  public:

@@ -33,12 +33,6 @@ CURLSH* make_share() {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_multi_transport(TransportConfig config, sys::Poller& poller,
-                                                const base::Clock& clock, ExchangeSink& sink,
-                                                LiveGauges& gauges) {
-  return std::make_unique<MultiTransport>(std::move(config), poller, clock, sink, gauges);
-}
-
 MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
                                const base::Clock& clock, ExchangeSink& sink, LiveGauges& gauges)
     : config_(std::move(config)),
@@ -66,6 +60,9 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
   shared_.share = make_share();
   shared_.headers = headers_;
   shared_.ca_file = ca_file != nullptr ? ca_file : "";
+  if (auto proxy = parse_proxy(config_.target->proxy)) {  // a bad one was refused before
+    shared_.proxy = std::move(*proxy);
+  }
   for (const Frontend& frontend : config_.frontends) {
     CURLU* url = curl_url();
     TUTTI_CHECK(url != nullptr &&

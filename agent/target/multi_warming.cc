@@ -28,6 +28,7 @@ void MultiTransport::start_probe(Probe& probe) {
   probe.easy = curl_easy_init();
   TUTTI_CHECK(probe.easy != nullptr);
   configure_handle(probe.easy, shared_);
+  set_http_version(probe.easy, shared_, frontend);
   curl_easy_setopt(probe.easy, CURLOPT_PRIVATE, &probe);
   curl_easy_setopt(probe.easy, CURLOPT_URL, frontend.url.c_str());
   curl_easy_setopt(probe.easy, CURLOPT_CONNECT_ONLY, 1L);
@@ -94,6 +95,12 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
     facts.os_error = static_cast<int>(os_error);
     facts.curl_text = probe.error_text.data();
     facts.frontend = config_.frontends[probe.frontend].label;
+    if (shared_.proxy.is_set()) {
+      long status = 0;
+      curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+      facts.connect_status = static_cast<int>(status);
+      facts.proxy = shared_.proxy.label;
+    }
     probe.reach.error = end_detail_of(facts);
     probe.address = {};
   }

@@ -12,8 +12,9 @@
 
 namespace tutti::conduct {
 
-// Distinct HOST:PORT among the run's frontends, with the largest part of a host's connections that
-// one of them gets: ports are counted per such destination.
+// Distinct HOST:PORT among the run's frontends, or that of the proxy before all of them, with the
+// largest part of a host's connections that one of them gets: ports are counted per such
+// destination.
 struct Destinations {
   struct One {
     std::string authority;
@@ -22,7 +23,9 @@ struct Destinations {
     bool literal_v6 = false;
   };
   std::vector<One> all;
+  bool by_proxy = false;
   double part_max() const;
+  const char* kind() const { return by_proxy ? "proxy" : "frontend"; }
 };
 Destinations destinations_of(const wire::TargetSpec& target);
 
