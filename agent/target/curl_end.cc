@@ -51,6 +51,7 @@ EndKind end_kind_of(const CurlFacts& facts) {
     case CURLE_PARTIAL_FILE:  // FIN inside a counted or chunked body
       return EndKind::kClosed;
     case CURLE_GOT_NOTHING:
+    case CURLE_HTTP2_STREAM:  // RST_STREAM with an error
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_ABORTED_BY_CALLBACK:  // our own stop of a second resend
@@ -60,7 +61,6 @@ EndKind end_kind_of(const CurlFacts& facts) {
     case CURLE_UNSUPPORTED_PROTOCOL:  // a first line that is not HTTP/1.x
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
     case CURLE_BAD_CONTENT_ENCODING:
     case CURLE_FILESIZE_EXCEEDED:
       return EndKind::kBadReply;

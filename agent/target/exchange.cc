@@ -53,6 +53,9 @@ std::string_view trimmed(std::string_view text) {
 
 int on_before_request(void* self, char*, char*, int, int) {
   auto& exchange = *static_cast<Exchange*>(self);
+  if (exchange.opens) {
+    exchange.shared_.sockets->connection_stands(exchange);
+  }
   // curl sends again by itself when a kept connection turns out dead before any reply byte. Once is
   // recorded; a second time would be a retry loop.
   if (++exchange.attempts_ > 2) {
@@ -67,8 +70,9 @@ int on_before_request(void* self, char*, char*, int, int) {
 }
 
 std::size_t on_header_line(char* line, std::size_t, std::size_t bytes, void* self) {
-  static_cast<Exchange*>(self)->take_header_line({line, bytes});
-  return bytes;
+  auto& exchange = *static_cast<Exchange*>(self);
+  exchange.take_header_line({line, bytes});
+  return exchange.other_version_ ? 0 : bytes;
 }
 
 std::size_t on_body_bytes(char* data, std::size_t, std::size_t bytes, void* self) {
@@ -247,6 +251,7 @@ void Exchange::begin(const Query& query, base::Instant now) {
   attempts_ = 0;
   events_told_ = 0;
   header_whole_ = false;
+  other_version_ = false;
   error_text_[0] = '\0';
   content_type_.clear();
   if (url_of_ != query.frontend) {
@@ -273,6 +278,7 @@ void Exchange::take_header_line(std::string_view line) {
   constexpr std::string_view kContentType = "content-type:";
   if (line.size() > 5 && line.substr(0, 5) == "HTTP/") {
     const std::size_t space = line.find(' ');
+    other_version_ = shared_.config->target->streams_max > 0 && line[5] != '2';
     http_status_ = 0;
     if (space != std::string_view::npos) {
       std::from_chars(line.data() + space + 1, line.data() + line.size(), http_status_);
@@ -320,6 +326,11 @@ void Exchange::fill_connection_facts() {
 std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at) {
   if (code == CURLE_OK) {
     return finish(EndKind::kComplete, at, {});
+  }
+  if (other_version_) {
+    return finish(EndKind::kBadReply, at,
+                  fmt::format("{}: answered in HTTP/1.1 where http_version asks for HTTP/2",
+                              frontend_label()));
   }
   if (code == CURLE_COULDNT_CONNECT && os_error_ == 0) {
     long error = 0;

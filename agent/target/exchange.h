@@ -29,9 +29,11 @@ class Exchange;
 // What opens and closes curl's sockets: the transport, which keeps its epoll set and warm stock.
 class SocketSource {
  public:
-  virtual curl_socket_t open_socket(const curl_sockaddr& address, const Exchange& exchange,
+  virtual curl_socket_t open_socket(const curl_sockaddr& address, Exchange& exchange,
                                     bool& connected, int& os_error) = 0;
   virtual void close_socket(curl_socket_t fd) = 0;
+  // The connection that this exchange was to open takes its request now.
+  virtual void connection_stands(Exchange& exchange) = 0;
 
  protected:
   ~SocketSource() = default;
@@ -88,6 +90,10 @@ class Exchange {
   Exchange* newer = nullptr;
   std::uint32_t slot = 0;
   ConnectWait<Exchange> wait{this};
+  // HTTP/2: it is to open a connection, and the sockets it has opened for that, two at most at
+  // once.
+  bool opens = false;
+  std::array<int, 2> opened{-1, -1};
 
  private:
   friend int on_before_request(void* self, char*, char*, int, int);
@@ -122,6 +128,7 @@ class Exchange {
   std::uint32_t events_told_ = 0;
   bool routed_ = false;  // own_headers_ name a conversation
   bool header_whole_ = false;
+  bool other_version_ = false;  // than HTTP/2, which was asked for
   bool socket_connected_ = false;
 };
 

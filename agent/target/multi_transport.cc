@@ -19,7 +19,17 @@ constexpr std::size_t kKeptPerSlot = 2;  // without connections_max: room to cha
 
 std::size_t capacity_of(const TransportConfig& config) {
   const std::size_t slots = config.slots;
-  return config.connections_max == 0 ? slots : std::min<std::size_t>(slots, config.connections_max);
+  const std::size_t streams = std::max(config.target->streams_max, 1U);
+  return config.connections_max == 0
+             ? slots
+             : std::min<std::size_t>(slots, config.connections_max * streams);
+}
+
+// Over HTTP/2 each has a connection at least.
+std::size_t shards_of(const TransportConfig& config, std::size_t capacity) {
+  const std::size_t wanted = (capacity + kSlotsPerShard - 1) / kSlotsPerShard;
+  return config.connections_max == 0 ? wanted
+                                     : std::min<std::size_t>(wanted, config.connections_max);
 }
 
 CURLSH* make_share() {
@@ -40,7 +50,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       clock_(clock),
       sink_(sink),
       capacity_(capacity_of(config_)),
-      shards_((capacity_ + kSlotsPerShard - 1) / kSlotsPerShard),
+      shards_(shards_of(config_, capacity_)),
       exchanges_(capacity_),
       sources_(config_.sources, config_.frontends.size(), config_.global_worker),
       paces_(config_.frontends.size(), config_.connect_rate_max, config_.trouble_rate_max),
@@ -51,7 +61,10 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
     shard.open.assign(config_.frontends.size(), 0);
     shard.busy.assign(config_.frontends.size(), 0);
     shard.waiting.resize(config_.frontends.size());
+    shard.standing.assign(config_.frontends.size(), 0);
+    shard.opening.assign(config_.frontends.size(), 0);
   }
+  slots_per_shard_ = std::max(kSlotsPerShard, (capacity_ + shards_.size() - 1) / shards_.size());
   const char* ca_file = std::getenv("SSL_CERT_FILE");
   shared_.config = &config_;
   shared_.clock = &clock_;
@@ -109,7 +122,12 @@ void MultiTransport::open_shard(Shard& shard, std::size_t connections_max, std::
   curl_multi_setopt(shard.multi, CURLMOPT_SOCKETDATA, &shard);
   curl_multi_setopt(shard.multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(shard.multi, CURLMOPT_TIMERDATA, &shard);
-  curl_multi_setopt(shard.multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+  curl_multi_setopt(shard.multi, CURLMOPT_PIPELINING,
+                    static_cast<long>(multiplexes() ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING));
+  if (multiplexes()) {
+    curl_multi_setopt(shard.multi, CURLMOPT_MAX_CONCURRENT_STREAMS,
+                      static_cast<long>(config_.target->streams_max));
+  }
   curl_multi_setopt(shard.multi, CURLMOPT_MAXCONNECTS, static_cast<long>(kept_max));
   curl_multi_setopt(shard.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
                     static_cast<long>(connections_max));
@@ -117,15 +135,16 @@ void MultiTransport::open_shard(Shard& shard, std::size_t connections_max, std::
 
 void MultiTransport::open_slots(Shard& shard) {
   const auto index = static_cast<std::size_t>(&shard - shards_.data());
-  const std::size_t slots = std::min(kSlotsPerShard, capacity_ - index * kSlotsPerShard);
+  const std::size_t slots = std::min(slots_per_shard_, capacity_ - index * slots_per_shard_);
   if (config_.connections_max == 0) {
     open_shard(shard, 0, slots * kKeptPerSlot + 1);
     return;
   }
   // The spare connections beyond one per slot are shared out by slots. A shard never uses more than
   // its slots at once, so curl always finds an idle one to close and never makes a request wait.
-  const std::size_t spare = config_.connections_max - capacity_;
-  const std::size_t share = slots + spare * slots / capacity_;
+  const std::size_t all = config_.connections_max;
+  const std::size_t share = multiplexes() ? std::max<std::size_t>(1, all * slots / capacity_)
+                                          : slots + (all - capacity_) * slots / capacity_;
   open_shard(shard, share, share);
 }
 
@@ -198,7 +217,7 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
     // An idle connection speaks or was closed; curl sees that itself before it would use it again.
     poller_.remove(ready.fd);
     state.registered = 0;
-    if (state.home != nullptr) {
+    if (state.home != nullptr && !multiplexes()) {  // HTTP/2's peer may well say something
       // An end, nearly always. (Or a TLS ticket: curl may still use it, and a query that could have
       // had it waits for the pacer instead.)
       --state.home->open[state.frontend];
@@ -218,6 +237,9 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
   act(shard, ready.fd, bits);
   if (shard.ended) {
     deliver(shard);
+  }
+  if (shard.line_moves) {
+    serve_lines(shard, clock_.mono());
   }
 }
 
@@ -249,7 +271,7 @@ StockedSocket MultiTransport::fresh_socket(const curl_sockaddr& address, std::ui
   return fresh;
 }
 
-curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Exchange& exchange,
+curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, Exchange& exchange,
                                           bool& connected, int& os_error) {
   const std::uint16_t frontend = exchange.frontend();
   StockedSocket socket = stock_.take(frontend, &address.addr, address.addrlen);
@@ -267,6 +289,11 @@ curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Ex
     Shard& shard = shard_of(exchange);
     state_of(fd).home = &shard;
     ++shard.open[frontend];
+    if (multiplexes()) {
+      note_opening(shard, exchange);  // curl opens one too when the peer takes fewer streams
+      exchange.opened[exchange.opened[0] < 0 ? 0 : 1] = fd;
+      state_of(fd).opener = &exchange;
+    }
   }
   return fd;
 }
@@ -275,6 +302,7 @@ void MultiTransport::close_socket(curl_socket_t fd) {
   SocketState& state = state_of(fd);
   if (state.home != nullptr) {
     --state.home->open[state.frontend];
+    state.home->standing[state.frontend] -= state.stands ? 1U : 0U;
   }
   sources_.closed(state.frontend, state.source);
   state = {};
@@ -304,6 +332,11 @@ void MultiTransport::start(const Query& query, base::Instant now) {
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
   newest_ = &exchange;
   ++in_flight_;
+  if (multiplexes()) {
+    wait_to_connect(exchange);
+    serve_line(shard, exchange.frontend(), now);
+    return;
+  }
   if (may_connect(exchange.frontend(), exchange.started_at()) ||
       finds_connection(shard, exchange)) {
     launch(exchange);
@@ -328,12 +361,18 @@ void MultiTransport::release(Exchange& exchange) {
     curl_multi_remove_handle(shard.multi, exchange.easy());
     --shard.running;
     --shard.busy[exchange.frontend()];
+    note_opened(shard, exchange);
   }
   --in_flight_;
   (exchange.older != nullptr ? exchange.older->newer : oldest_) = exchange.newer;
   (exchange.newer != nullptr ? exchange.newer->older : newest_) = exchange.older;
   free_slots_.push_back(exchange.slot);
-  if (waiting_count_ > 0 && !cancelling_) {
+  if (waiting_count_ == 0 || cancelling_) {
+    return;
+  }
+  if (multiplexes()) {
+    serve_line(shard, exchange.frontend(), clock_.mono());
+  } else {
     give_to_waiting(shard);
   }
 }
@@ -397,6 +436,8 @@ void MultiTransport::cancel_all(std::string_view reason) {
 }
 
 void MultiTransport::on_wake(base::Instant now) {
+  const bool pace_allows = paced_ && paces_.open(now);
+  paced_ = paced_ && !pace_allows;
   for (auto& shard : shards_) {
     if (shard.wake_at <= now) {
       act(shard, CURL_SOCKET_TIMEOUT, 0);
@@ -404,9 +445,12 @@ void MultiTransport::on_wake(base::Instant now) {
     if (shard.ended) {
       deliver(shard);
     }
+    if (shard.line_moves || pace_allows) {
+      serve_lines(shard, now);
+    }
   }
   expire(now);
-  if (waiting_count_ > 0) {
+  if (waiting_count_ > 0 && !multiplexes()) {
     go_on_connecting(now);
   }
   if (warming_ != Warming::kNo) {
@@ -417,13 +461,13 @@ void MultiTransport::on_wake(base::Instant now) {
 base::Instant MultiTransport::next_wake() const {
   base::Instant next = stock_.next_wake();
   for (const auto& shard : shards_) {
-    next = std::min(next, shard.ended ? base::Instant{1} : shard.wake_at);
+    next = std::min(next, shard.ended || shard.line_moves ? base::Instant{1} : shard.wake_at);
   }
   if (warming_ == Warming::kProbing) {
     const bool now = probe_shard_.ended || probes_running_ == 0;
     next = std::min(next, now ? base::Instant{1} : probe_shard_.wake_at);
   }
-  if (waiting_count_ > 0) {
+  if (multiplexes() ? paced_ : waiting_count_ > 0) {
     next = std::min(next, paces_.next_at());
   }
   if (oldest_ != nullptr) {

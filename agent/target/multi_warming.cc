@@ -1,7 +1,10 @@
 // MultiTransport's warming: one probe per frontend (name, address, TCP, TLS), then the warm stock.
 
+#include <openssl/ssl.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "agent/target/multi_transport.h"
@@ -11,6 +14,19 @@ namespace tutti::target {
 namespace {
 
 constexpr base::Duration kProbeTimeout = base::Duration::seconds(10);  // when none is configured
+
+// In TLS's handshake. Without TLS only a request would tell.
+bool agreed_on_http2(CURL* easy) {
+  curl_tlssessioninfo* info = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info);
+  if (info == nullptr || info->backend != CURLSSLBACKEND_OPENSSL || info->internals == nullptr) {
+    return false;
+  }
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(static_cast<SSL*>(info->internals), &name, &size);
+  return std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
+}
 
 }  // namespace
 
@@ -82,6 +98,11 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
       probe.address.length = length;
     }
   }
+  const Frontend& frontend = config_.frontends[probe.frontend];
+  if (code == CURLE_OK && multiplexes() && frontend.tls && !agreed_on_http2(easy)) {
+    probe.reach.reachable = false;
+    probe.reach.error = frontend.label + ": does not offer HTTP/2, which http_version asks for";
+  }
   curl_off_t looked_up_us = 0;
   curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up_us);
   resolved_[probe.frontend] = {probe.address, static_cast<std::uint32_t>(looked_up_us)};
@@ -94,7 +115,7 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
     facts.code = code;
     facts.os_error = static_cast<int>(os_error);
     facts.curl_text = probe.error_text.data();
-    facts.frontend = config_.frontends[probe.frontend].label;
+    facts.frontend = frontend.label;
     if (shared_.proxy.is_set()) {
       long status = 0;
       curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);

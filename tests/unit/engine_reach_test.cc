@@ -127,6 +127,11 @@ TEST(EngineProxy, ConnectionsAreOpenedAheadToTheProxyAndUsed) {
   for (const auto& reach : rig.warmed->frontends) {
     EXPECT_TRUE(reach.reachable) << reach.error;
   }
+  // A plain frontend cannot be tried without a request: its probe asks for no tunnel, which many a
+  // proxy allows to port 443 only.
+  const auto asked = proxy.asked();
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_THAT(asked[0], StartsWith(fmt::format("CONNECT 127.0.0.1:{} ", secure.port())));
   const std::size_t before = proxy.connections();
   rig.arm(base::Pacing::kClosedLoop, 4);
   rig.issue(4);
