@@ -256,7 +256,6 @@ void Exchange::begin(const Query& query, base::Instant now) {
   content_type_.clear();
   if (url_of_ != query.frontend) {
     curl_easy_setopt(easy_, CURLOPT_CURLU, shared_.urls[query.frontend]);
-    set_http_version(easy_, shared_, shared_.config->frontends[query.frontend]);
     url_of_ = query.frontend;
   }
   set_headers(query.conversation);

@@ -60,8 +60,8 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
 
 // Options that every handle of a transport has, probes included.
 void configure_handle(CURL* easy, const ExchangeShared& shared);
-// The one that the run asks for, as this frontend's scheme has it.
-void set_http_version(CURL* easy, const ExchangeShared& shared, const Frontend& frontend);
+// HTTP/2: the handle is to open a connection, or to take a stream of one that stands.
+void set_streams(CURL* easy, const Frontend& frontend, bool opens);
 
 class Exchange {
  public:
@@ -91,8 +91,9 @@ class Exchange {
   std::uint32_t slot = 0;
   ConnectWait<Exchange> wait{this};
   // HTTP/2: it is to open a connection, and the sockets it has opened for that, two at most at
-  // once.
+  // once; or curl found no stream for it and would open one unasked.
   bool opens = false;
+  bool found_none = false;
   std::array<int, 2> opened{-1, -1};
 
  private:

@@ -67,15 +67,15 @@ void set_proxy(CURL* easy, const ExchangeShared& shared) {
 
 }  // namespace
 
-void set_http_version(CURL* easy, const ExchangeShared& shared, const Frontend& frontend) {
-  const bool two = shared.config->target->streams_max > 0;
-  curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, two ? 1L : 0L);
+// Of plain frontends libcurl 7.88 begins HTTP/2 anew for each query that it was told to, also on a
+// connection that speaks it already (curl pull request 10643), so only that which opens one is; the
+// others take one that stands, and open_socket refuses them another.
+void set_streams(CURL* easy, const Frontend& frontend, bool opens) {
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, opens ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
-                   static_cast<long>(!two           ? CURL_HTTP_VERSION_1_1
-                                     : frontend.tls ? CURL_HTTP_VERSION_2TLS
-                                                    : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
-  // Until its connection tells how many streams it takes, a query waits rather than open another.
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, two ? 1L : 0L);
+                   static_cast<long>(frontend.tls ? CURL_HTTP_VERSION_2TLS
+                                     : opens      ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+                                                  : CURL_HTTP_VERSION_2_0));
 }
 
 void configure_handle(CURL* easy, const ExchangeShared& shared) {
@@ -89,6 +89,8 @@ void configure_handle(CURL* easy, const ExchangeShared& shared) {
   curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);  // one look-up per run, not per minute
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, shared.sockets);
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, target.streams_max > 0 ? 1L : 0L);
   set_trust(easy, shared);
   set_proxy(easy, shared);
   // 0 would mean curl's own 300 s.

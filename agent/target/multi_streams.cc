@@ -1,8 +1,9 @@
 // MultiTransport over HTTP/2: which query gets a stream of a connection that stands, which one
-// opens another, and which one waits for that. Curl would decide both by itself; but then a
-// thousand queries of one instant would look through each other's connections, and no pacer would
-// be asked. What curl still opens unasked, because a peer takes fewer streams than were asked for,
-// is counted and charged like any other. A shard's lines go by frontend, oldest first.
+// opens another, and which one waits for that. Curl would decide all three by itself; but then no
+// pacer would be asked, and a thousand queries of one instant would open a thousand connections or
+// look through each other's. How many streams a peer takes shows when curl finds none where we
+// counted on one: the query goes back to its line, and that many it is until a connection ends.
+// Lines are by frontend, oldest first.
 
 #include <algorithm>
 
@@ -10,37 +11,43 @@
 
 namespace tutti::target {
 
-// For the oldest in the frontend's line; notes when only the pacer keeps it from one.
+// Curl closes an idle one to make room, but finds none among those in use.
+bool MultiTransport::may_open_one_more(const Shard& shard, std::uint16_t frontend) const {
+  std::size_t connections = 0;
+  std::size_t streams = 0;
+  for (std::size_t i = 0; i < shard.standing.size(); ++i) {
+    connections += shard.standing[i] + shard.opening[i];
+    streams += shard.busy[i];
+  }
+  return shard.connections_max == 0 || connections < shard.connections_max || streams == 0 ||
+         shard.standing[frontend] + shard.opening[frontend] == 0;
+}
+
+// For the oldest in the frontend's line, which then opens a connection or does not; notes when only
+// the pacer keeps it from one.
 bool MultiTransport::finds_place(const Shard& shard, std::uint16_t frontend, base::Instant now) {
-  const std::uint64_t streams = config_.target->streams_max;
+  Exchange& first = *shard.waiting[frontend].oldest()->call;
+  const std::uint64_t streams = shard.streams[frontend];
   const std::uint64_t opening = shard.opening[frontend];
-  if (shard.standing[frontend] * streams > shard.busy[frontend] - opening) {
+  const bool more = may_open_one_more(shard, frontend);
+  first.opens = false;
+  if (shard.standing[frontend] * streams > shard.busy[frontend] - opening &&
+      !(first.found_none && more)) {
     return true;
   }
   // Those that are being opened will have room for their openers and so many more.
-  if (shard.waiting[frontend].size() <= opening * (streams - 1)) {
+  if (!more || shard.waiting[frontend].size() <= opening * (streams - 1)) {
     return false;
   }
-  if (stock_.kept(frontend) > 0 || !paces_.bounds(frontend) || paces_.open(now)) {
-    return true;
-  }
-  paced_ = true;
-  return false;
+  first.opens = stock_.kept(frontend) > 0 || !paces_.bounds(frontend) || paces_.open(now);
+  paced_ = paced_ || !first.opens;
+  return first.opens;
 }
 
 void MultiTransport::serve_line(Shard& shard, std::uint16_t frontend, base::Instant now) {
   const auto& line = shard.waiting[frontend];
   while (line.oldest() != nullptr && finds_place(shard, frontend, now)) {
-    Exchange& first = *line.oldest()->call;
-    const bool opens = shard.standing[frontend] * std::uint64_t{config_.target->streams_max} <=
-                       shard.busy[frontend] - shard.opening[frontend];
-    forget_waiting(first);
-    first.wait.let_in = opens && paces_.bounds(frontend);
-    first.opened = {-1, -1};
-    if (opens) {
-      note_opening(shard, first);
-    }
-    launch(first);
+    launch_stream(shard, *line.oldest()->call);
   }
 }
 
@@ -51,9 +58,34 @@ void MultiTransport::serve_lines(Shard& shard, base::Instant now) {
   }
 }
 
-void MultiTransport::note_opening(Shard& shard, Exchange& exchange) {
-  shard.opening[exchange.frontend()] += exchange.opens ? 0U : 1U;
-  exchange.opens = true;
+void MultiTransport::launch_stream(Shard& shard, Exchange& exchange) {
+  const std::uint16_t frontend = exchange.frontend();
+  forget_waiting(exchange);
+  exchange.wait.let_in = exchange.opens && paces_.bounds(frontend);
+  exchange.found_none = false;
+  exchange.opened = {-1, -1};
+  shard.opening[frontend] += exchange.opens ? 1U : 0U;
+  set_streams(exchange.easy(), config_.frontends[frontend], exchange.opens);
+  launch(exchange);
+}
+
+// Curl has ended its transfer for want of a stream. False: it was not that which ended it.
+bool MultiTransport::goes_back_to_line(Shard& shard, Exchange& exchange) {
+  const std::uint16_t frontend = exchange.frontend();
+  if (exchange.opens || cancelling_) {
+    return false;
+  }
+  curl_multi_remove_handle(shard.multi, exchange.easy());
+  --shard.running;
+  --shard.busy[frontend];
+  const std::uint32_t used = shard.busy[frontend] - shard.opening[frontend];
+  if (shard.standing[frontend] > 0) {
+    shard.streams[frontend] =
+        std::clamp(used / shard.standing[frontend], 1U, shard.streams[frontend]);
+  }
+  wait_to_connect(exchange);
+  serve_line(shard, frontend, clock_.mono());
+  return true;
 }
 
 // It has what it was to open, or has ended.

@@ -63,6 +63,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
     shard.waiting.resize(config_.frontends.size());
     shard.standing.assign(config_.frontends.size(), 0);
     shard.opening.assign(config_.frontends.size(), 0);
+    shard.streams.assign(config_.frontends.size(), config_.target->streams_max);
   }
   slots_per_shard_ = std::max(kSlotsPerShard, (capacity_ + shards_.size() - 1) / shards_.size());
   const char* ca_file = std::getenv("SSL_CERT_FILE");
@@ -145,6 +146,7 @@ void MultiTransport::open_slots(Shard& shard) {
   const std::size_t all = config_.connections_max;
   const std::size_t share = multiplexes() ? std::max<std::size_t>(1, all * slots / capacity_)
                                           : slots + (all - capacity_) * slots / capacity_;
+  shard.connections_max = share;
   open_shard(shard, share, share);
 }
 
@@ -274,6 +276,10 @@ StockedSocket MultiTransport::fresh_socket(const curl_sockaddr& address, std::ui
 curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, Exchange& exchange,
                                           bool& connected, int& os_error) {
   const std::uint16_t frontend = exchange.frontend();
+  if (multiplexes() && !exchange.opens) {
+    exchange.found_none = true;
+    return CURL_SOCKET_BAD;
+  }
   StockedSocket socket = stock_.take(frontend, &address.addr, address.addrlen);
   connected = socket.fd.is_open();
   if (!connected) {
@@ -290,7 +296,6 @@ curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, Exchange
     state_of(fd).home = &shard;
     ++shard.open[frontend];
     if (multiplexes()) {
-      note_opening(shard, exchange);  // curl opens one too when the peer takes fewer streams
       exchange.opened[exchange.opened[0] < 0 ? 0 : 1] = fd;
       state_of(fd).opener = &exchange;
     }
@@ -302,7 +307,10 @@ void MultiTransport::close_socket(curl_socket_t fd) {
   SocketState& state = state_of(fd);
   if (state.home != nullptr) {
     --state.home->open[state.frontend];
-    state.home->standing[state.frontend] -= state.stands ? 1U : 0U;
+    if (state.stands) {
+      --state.home->standing[state.frontend];
+      state.home->streams[state.frontend] = config_.target->streams_max;
+    }
   }
   sources_.closed(state.frontend, state.source);
   state = {};
@@ -333,6 +341,7 @@ void MultiTransport::start(const Query& query, base::Instant now) {
   newest_ = &exchange;
   ++in_flight_;
   if (multiplexes()) {
+    exchange.found_none = false;
     wait_to_connect(exchange);
     serve_line(shard, exchange.frontend(), now);
     return;
@@ -394,6 +403,9 @@ void MultiTransport::deliver(Shard& shard) {
       continue;
     }
     Exchange& exchange = *Exchange::of(easy);
+    if (exchange.found_none && goes_back_to_line(shard, exchange)) {
+      continue;
+    }
     std::unique_ptr<wire::Record>& record = exchange.finish(code, clock_.mono());
     paces_.note_end(exchange.frontend(), *record);
     release(exchange);

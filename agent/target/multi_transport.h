@@ -68,7 +68,9 @@ class MultiTransport final : public Transport, private SocketSource {
     // HTTP/2, by frontend: connections ready for streams, and handles added that open one.
     std::vector<std::uint32_t> standing;
     std::vector<std::uint32_t> opening;
-    bool line_moves = false;  // HTTP/2: a connection has come to stand
+    std::vector<std::uint32_t> streams;  // that a connection has been seen to take
+    std::size_t connections_max = 0;     // 0: no bound
+    bool line_moves = false;             // HTTP/2: a connection has come to stand
   };
   struct SocketState {
     Shard* shard = nullptr;
@@ -86,6 +88,7 @@ class MultiTransport final : public Transport, private SocketSource {
     MultiTransport* owner = nullptr;
     CURL* easy = nullptr;
     std::uint16_t frontend = 0;
+    bool agreed_on_http2 = false;
     int os_error = 0;
     std::array<char, CURL_ERROR_SIZE> error_text{};
     SocketAddress address{};
@@ -94,6 +97,7 @@ class MultiTransport final : public Transport, private SocketSource {
 
   static int on_wanted(CURL*, curl_socket_t fd, int what, void* shard, void*);
   static int on_timer(CURLM*, long timeout_ms, void* shard);
+  static int on_probe_stands(void* probe, char*, char*, int, int);
   static curl_socket_t on_probe_open(void* probe, curlsocktype, curl_sockaddr* address);
 
   curl_socket_t open_socket(const curl_sockaddr& address, Exchange& exchange, bool& connected,
@@ -125,7 +129,9 @@ class MultiTransport final : public Transport, private SocketSource {
   bool finds_place(const Shard& shard, std::uint16_t frontend, base::Instant now);
   void serve_line(Shard& shard, std::uint16_t frontend, base::Instant now);
   void serve_lines(Shard& shard, base::Instant now);
-  void note_opening(Shard& shard, Exchange& exchange);
+  bool may_open_one_more(const Shard& shard, std::uint16_t frontend) const;
+  void launch_stream(Shard& shard, Exchange& exchange);
+  bool goes_back_to_line(Shard& shard, Exchange& exchange);
   void note_opened(Shard& shard, Exchange& exchange);
   void expire(base::Instant now);
   void go_on_warming(base::Instant now);

@@ -15,19 +15,6 @@ namespace {
 
 constexpr base::Duration kProbeTimeout = base::Duration::seconds(10);  // when none is configured
 
-// In TLS's handshake. Without TLS only a request would tell.
-bool agreed_on_http2(CURL* easy) {
-  curl_tlssessioninfo* info = nullptr;
-  curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info);
-  if (info == nullptr || info->backend != CURLSSLBACKEND_OPENSSL || info->internals == nullptr) {
-    return false;
-  }
-  const unsigned char* name = nullptr;
-  unsigned size = 0;
-  SSL_get0_alpn_selected(static_cast<SSL*>(info->internals), &name, &size);
-  return std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
-}
-
 }  // namespace
 
 curl_socket_t MultiTransport::on_probe_open(void* probe, curlsocktype, curl_sockaddr* address) {
@@ -39,12 +26,30 @@ curl_socket_t MultiTransport::on_probe_open(void* probe, curlsocktype, curl_sock
                            self.frontend, self.os_error);
 }
 
+// TLS has agreed on a version by now, or on none. Without TLS only a request would tell.
+int MultiTransport::on_probe_stands(void* probe, char*, char*, int, int) {
+  auto& self = *static_cast<Probe*>(probe);
+  curl_tlssessioninfo* info = nullptr;
+  curl_easy_getinfo(self.easy, CURLINFO_TLS_SSL_PTR, &info);
+  if (info != nullptr && info->backend == CURLSSLBACKEND_OPENSSL && info->internals != nullptr) {
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(static_cast<SSL*>(info->internals), &name, &size);
+    self.agreed_on_http2 = std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
+  }
+  return CURL_PREREQFUNC_OK;
+}
+
 void MultiTransport::start_probe(Probe& probe) {
   const Frontend& frontend = config_.frontends[probe.frontend];
   probe.easy = curl_easy_init();
   TUTTI_CHECK(probe.easy != nullptr);
   configure_handle(probe.easy, shared_);
-  set_http_version(probe.easy, shared_, frontend);
+  if (multiplexes() && frontend.tls) {
+    set_streams(probe.easy, frontend, true);
+    curl_easy_setopt(probe.easy, CURLOPT_PREREQFUNCTION, on_probe_stands);
+    curl_easy_setopt(probe.easy, CURLOPT_PREREQDATA, &probe);
+  }
   curl_easy_setopt(probe.easy, CURLOPT_PRIVATE, &probe);
   curl_easy_setopt(probe.easy, CURLOPT_URL, frontend.url.c_str());
   curl_easy_setopt(probe.easy, CURLOPT_CONNECT_ONLY, 1L);
@@ -99,7 +104,7 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
     }
   }
   const Frontend& frontend = config_.frontends[probe.frontend];
-  if (code == CURLE_OK && multiplexes() && frontend.tls && !agreed_on_http2(easy)) {
+  if (code == CURLE_OK && multiplexes() && frontend.tls && !probe.agreed_on_http2) {
     probe.reach.reachable = false;
     probe.reach.error = frontend.label + ": does not offer HTTP/2, which http_version asks for";
   }
