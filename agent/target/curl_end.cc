@@ -52,6 +52,7 @@ EndKind end_kind_of(const CurlFacts& facts) {
       return EndKind::kClosed;
     case CURLE_GOT_NOTHING:
     case CURLE_HTTP2_STREAM:  // RST_STREAM with an error
+    case CURLE_HTTP2:         // frames that make no sense, or a GOAWAY that left no stream
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_ABORTED_BY_CALLBACK:  // our own stop of a second resend
@@ -60,7 +61,6 @@ EndKind end_kind_of(const CurlFacts& facts) {
       return facts.header_seen ? EndKind::kClosed : EndKind::kInternal;
     case CURLE_UNSUPPORTED_PROTOCOL:  // a first line that is not HTTP/1.x
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
     case CURLE_BAD_CONTENT_ENCODING:
     case CURLE_FILESIZE_EXCEEDED:
       return EndKind::kBadReply;
@@ -80,9 +80,13 @@ std::string end_detail_of(const CurlFacts& facts) {
                                 ? std::string(facts.frontend)
                                 : fmt::format("{} through proxy {}", facts.frontend, facts.proxy);
   if (facts.os_error == 0) {
-    const bool login = refused_by_proxy(facts) && facts.connect_status == kProxyWantsLogin;
-    return fmt::format("{}: {}{}", where, what,
-                       login ? "; it wants a user and password: distributed.proxy takes them" : "");
+    std::string_view remedy;
+    if (refused_by_proxy(facts) && facts.connect_status == kProxyWantsLogin) {
+      remedy = "; it wants a user and password: distributed.proxy takes them";
+    } else if (facts.prior_knowledge) {
+      remedy = "; perhaps it does not speak HTTP/2 without TLS";
+    }
+    return fmt::format("{}: {}{}", where, what, remedy);
   }
   std::string_view remedy;
   if (facts.os_error == EADDRNOTAVAIL) {

@@ -345,6 +345,9 @@ std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at)
   facts.header_seen = header_whole_;
   facts.curl_text = error_text_.data();
   facts.frontend = frontend_label();
+  facts.prior_knowledge = shared_.config->target->streams_max > 0 && attempts_ > 0 &&
+                          !record_->first_byte_at.is_set() &&
+                          !shared_.config->frontends[record_->frontend].tls;
   if (shared_.proxy.is_set()) {
     long status = 0;
     curl_easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &status);

@@ -107,11 +107,6 @@ void note_use(Capacity& out, double percent, std::uint64_t asked, std::uint64_t 
 
 }  // namespace
 
-std::uint64_t connections_of(const AgentShare& share) {
-  return share.connections_max == 0 ? share.slots_max
-                                    : std::min(share.slots_max, share.connections_max);
-}
-
 std::string names_text(const std::vector<std::string>& names) {
   if (names.size() == 1) {
     return names.front();
@@ -254,7 +249,7 @@ void check_ports(const RunPlan& plan, const Agents& agents, Capacity& out) {
     const AgentShare& share = out.shares[i];
     HostPorts& host = hosts[agents[i]->hello.host];
     take_least(host.ports, agents[i]->hello.ephemeral_ports);
-    const std::uint64_t connections = connections_of(share);
+    const std::uint64_t connections = share.connections_used;
     host.connections += connections;
     host.asked += std::min<std::uint64_t>(connections, share.slots_asked);
     double busiest = 0;

@@ -55,9 +55,6 @@ inline constexpr std::uint64_t kStreamBytesDirectTls = std::uint64_t{48} << 10;
 inline constexpr std::uint64_t kStreamBytesMultiTls = std::uint64_t{96} << 10;
 inline constexpr std::uint64_t kAgentBytes = std::uint64_t{64} << 20;
 
-// Connections that the agent opens for its slots, idle ones apart.
-std::uint64_t connections_of(const AgentShare& share);
-
 // "a", "a and b", "a, b and 3 more".
 std::string names_text(const std::vector<std::string>& names);
 
