@@ -325,24 +325,49 @@ std::string whole_reply(std::uint32_t stream) {
          frame(0, 1, stream, support::content_event("a") + support::finish_events());
 }
 
-// One answer a request, in order over all connections.
-RawPeer frames_peer(std::function<std::string(std::uint32_t stream, std::size_t number)> answer) {
-  auto count = std::make_shared<std::size_t>(0);
-  return RawPeer([answer = std::move(answer), count](int fd, std::size_t) {
+// One answer a request, in order over all connections, which are served side by side; an empty one
+// ends its connection. Outlives those who connect.
+class FramesPeer {
+ public:
+  using Answer = std::function<std::string(std::uint32_t stream, std::size_t number)>;
+  explicit FramesPeer(Answer answer)
+      : answer_(std::move(answer)), peer_(std::make_unique<RawPeer>([this](int fd, std::size_t) {
+          threads_.emplace_back([this, own = dup(fd)] { serve(own); });
+        })) {}
+  FramesPeer(const FramesPeer&) = delete;
+  FramesPeer& operator=(const FramesPeer&) = delete;
+  ~FramesPeer() {
+    peer_.reset();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+  std::string url() const { return peer_->url(); }
+  std::size_t connections() const { return peer_->connections(); }
+
+ private:
+  void serve(int fd) {
     std::string buffer;
     bool greeted = false;
     while (const std::uint32_t stream = next_request(fd, buffer, greeted)) {
-      const std::string bytes = answer(stream, (*count)++);
+      const std::string bytes = answer_(stream, count_++);
       if (bytes.empty()) {
-        return;  // FIN
+        shutdown(fd, SHUT_RDWR);
+        break;
       }
       RawPeer::write_all(fd, bytes);
     }
-  });
-}
+    close(fd);
+  }
+
+  Answer answer_;
+  std::atomic<std::size_t> count_{0};
+  std::vector<std::thread> threads_;
+  std::unique_ptr<RawPeer> peer_;
+};
 
 TEST(EngineHttp2, AResetStreamIsAResetAndItsConnectionIsUsedOn) {
-  const RawPeer peer = frames_peer([](std::uint32_t stream, std::size_t number) {
+  const FramesPeer peer([](std::uint32_t stream, std::size_t number) {
     return number == 0   ? frame(kRstStream, 0, stream, four(kInternalError))
            : number == 1 ? ok_head(stream) + frame(0, 0, stream, support::content_event("a")) +
                                frame(kRstStream, 0, stream, four(kInternalError))
@@ -363,7 +388,7 @@ TEST(EngineHttp2, AResetStreamIsAResetAndItsConnectionIsUsedOn) {
 }
 
 TEST(EngineHttp2, ARefusedStreamWasNeverBegunAndIsSentAgainOnce) {
-  const RawPeer peer = frames_peer([](std::uint32_t stream, std::size_t number) {
+  const FramesPeer peer([](std::uint32_t stream, std::size_t number) {
     return number == 1 ? whole_reply(stream) : frame(kRstStream, 0, stream, four(kRefusedStream));
   });
   EngineRig rig({peer.url()});
@@ -381,7 +406,7 @@ TEST(EngineHttp2, ARefusedStreamWasNeverBegunAndIsSentAgainOnce) {
 // The stream before it is served to its end. (Where there is none, libcurl 7.88 keeps the reason to
 // itself, and the query fails.)
 TEST(EngineHttp2, AStreamBeyondAGoawayIsSentAgainOnANewConnection) {
-  const RawPeer peer = frames_peer([](std::uint32_t stream, std::size_t number) {
+  const FramesPeer peer([](std::uint32_t stream, std::size_t number) {
     return number == 0 ? ok_head(stream)
            : number == 1
                ? frame(kGoAway, 0, 0, four(1) + four(0)) +
@@ -405,7 +430,7 @@ TEST(EngineHttp2, AStreamBeyondAGoawayIsSentAgainOnANewConnection) {
 }
 
 TEST(EngineHttp2, AConnectionThatEndsTakesItsStreamsWithIt) {
-  const RawPeer peer = frames_peer([](std::uint32_t stream, std::size_t number) {
+  const FramesPeer peer([](std::uint32_t stream, std::size_t number) {
     return number == 2 ? std::string() : number > 2 ? whole_reply(stream) : ok_head(stream);
   });
   EngineRig rig({peer.url()});
