@@ -22,6 +22,7 @@
 #include "common/sys/signals.h"
 #include "coordinator/audit.h"
 #include "coordinator/commands.h"
+#include "coordinator/conduct/reach.h"
 #include "coordinator/launch/srt.h"
 #include "coordinator/measurement_window.h"
 #include "coordinator/report/atomic_file.h"
@@ -261,10 +262,12 @@ ExitCode run_order(spec::Order order, const conduct::PhaseWatch& watch, Twist& t
   if (!keys) {
     return fail_with(keys.error());
   }
-  const std::string api_key = order.config.endpoint_config.api_key.value_or("");
-  if (keys->own || !api_key.empty()) {
+  const std::vector<std::string> secrets = conduct::secrets_of(order.config);
+  if (keys->own || !secrets.empty() || order.config.distributed.client_key_file) {
     sys::keep_memory_private();
-    sys::hide_in_environment(api_key);
+  }
+  for (const std::string& secret : secrets) {
+    sys::hide_in_environment(secret);
   }
   const auto folder = open_folder(order.config, clock);
   if (!folder) {

@@ -11,6 +11,7 @@
 
 #include "common/base/log.h"
 #include "common/spec/flags.h"
+#include "common/spec/redact.h"
 #include "coordinator/commands.h"
 
 namespace tutti {
@@ -78,11 +79,11 @@ std::string help_for(const Words& words) {
 }
 
 // The list of processes is open to everybody on the host.
-void hide_api_key(int argc, char** argv) {
+void hide_secrets(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word(argv[i]);
     const std::size_t equals = word.find('=');
-    if (!word.starts_with("--") || !word.substr(0, equals).ends_with("api-key")) {
+    if (!spec::is_secret_flag(word)) {
       continue;
     }
     char* value = equals != std::string_view::npos ? argv[i] + equals + 1
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     tutti::Words words(argv + 1, argv + argc);
-    tutti::hide_api_key(argc, argv);
+    tutti::hide_secrets(argc, argv);
     return static_cast<int>(tutti::run(std::move(words)));
   } catch (const std::exception& e) {
     // Ours are values; what arrives here came out of a library where nobody expected it.

@@ -120,6 +120,19 @@ const char* pattern_name(spec::Pattern pattern) {
   return "concurrency";
 }
 
+std::string reach_text(const spec::Distributed& distributed) {
+  std::string text;
+  if (distributed.http_version == spec::HttpVersion::kHttp2) {
+    text = fmt::format("over HTTP/2, at most {} streams of one connection",
+                       distributed.streams_per_connection);
+  }
+  if (distributed.proxy) {
+    text += fmt::format("{}through the proxy {}", text.empty() ? "" : ", ",
+                        spec::redact_url(*distributed.proxy));
+  }
+  return text;
+}
+
 report::ConfigFacts config_facts(const spec::Config& config, const conduct::HostSettings& host) {
   const spec::Settings& settings = config.settings;
   report::ConfigFacts facts;
@@ -140,6 +153,7 @@ report::ConfigFacts config_facts(const spec::Config& config, const conduct::Host
   facts.streaming = config.model_params.streaming == spec::Streaming::kOn;
   facts.early_stopping = settings.early_stopping.enabled;
   facts.stream_all_chunks = settings.client.stream_all_chunks;
+  facts.reach = reach_text(config.distributed);
   facts.kernel_stamps = config.distributed.transport != base::Way::kMulti;
   switch (config.distributed.token_source) {
     case spec::TokenSource::kUsage:

@@ -9,6 +9,7 @@
 #include "agent/drive/engine_inside.h"
 #include "agent/target/frontend_picker.h"
 #include "agent/target/http_start.h"
+#include "agent/target/proxy.h"
 #include "agent/target/sources.h"
 #include "common/base/check.h"
 #include "common/sys/limits.h"
@@ -50,6 +51,10 @@ std::string problems_of(const EngineConfig& config) {
   need(config.target.idle_connection_max.ns >= 0, "idle connection age is negative; 0 means none");
   need(weights_fit(config.target),
        "balance weighted needs one weight per frontend, 1 to 100000 in all");
+  need(config.target.way != base::Way::kDirect || !target::needs_multi(config.target),
+       "transport direct goes through no proxy and speaks no HTTP/2; use multi");
+  need(config.target.client_cert_pem.empty() == config.target.client_key_pem.empty(),
+       "a client certificate needs its key, and a key its certificate");
   return fmt::format("{}", fmt::join(found, "; "));
 }
 

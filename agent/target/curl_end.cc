@@ -7,8 +7,21 @@
 #include <cstring>
 
 namespace tutti::target {
+namespace {
+
+constexpr int kProxyWantsLogin = 407;
+
+// curl calls a refused CONNECT a failure to receive.
+bool refused_by_proxy(const CurlFacts& facts) {
+  return facts.code == CURLE_RECV_ERROR && facts.connect_status >= 300 && !facts.header_seen;
+}
+
+}  // namespace
 
 EndKind end_kind_of(const CurlFacts& facts) {
+  if (refused_by_proxy(facts)) {
+    return EndKind::kConnect;
+  }
   switch (facts.code) {
     case CURLE_OK:
       return EndKind::kComplete;
@@ -16,6 +29,7 @@ EndKind end_kind_of(const CurlFacts& facts) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
     case CURLE_INTERFACE_FAILED:
+    case CURLE_PROXY:
       return EndKind::kConnect;
     case CURLE_OPERATION_TIMEDOUT:  // no other timeout is given to curl
       return EndKind::kConnectTimeout;
@@ -37,6 +51,8 @@ EndKind end_kind_of(const CurlFacts& facts) {
     case CURLE_PARTIAL_FILE:  // FIN inside a counted or chunked body
       return EndKind::kClosed;
     case CURLE_GOT_NOTHING:
+    case CURLE_HTTP2_STREAM:  // RST_STREAM with an error
+    case CURLE_HTTP2:         // frames that make no sense, or a GOAWAY that left no stream
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_ABORTED_BY_CALLBACK:  // our own stop of a second resend
@@ -45,8 +61,6 @@ EndKind end_kind_of(const CurlFacts& facts) {
       return facts.header_seen ? EndKind::kClosed : EndKind::kInternal;
     case CURLE_UNSUPPORTED_PROTOCOL:  // a first line that is not HTTP/1.x
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
     case CURLE_BAD_CONTENT_ENCODING:
     case CURLE_FILESIZE_EXCEEDED:
       return EndKind::kBadReply;
@@ -62,8 +76,17 @@ std::string end_detail_of(const CurlFacts& facts) {
   } else if (what.empty()) {
     what = curl_easy_strerror(static_cast<CURLcode>(facts.code));
   }
+  const std::string where = facts.proxy.empty()
+                                ? std::string(facts.frontend)
+                                : fmt::format("{} through proxy {}", facts.frontend, facts.proxy);
   if (facts.os_error == 0) {
-    return fmt::format("{}: {}", facts.frontend, what);
+    std::string_view remedy;
+    if (refused_by_proxy(facts) && facts.connect_status == kProxyWantsLogin) {
+      remedy = "; it wants a user and password: distributed.proxy takes them";
+    } else if (facts.prior_knowledge) {
+      remedy = "; perhaps it does not speak HTTP/2 without TLS";
+    }
+    return fmt::format("{}: {}{}", where, what, remedy);
   }
   std::string_view remedy;
   if (facts.os_error == EADDRNOTAVAIL) {
@@ -73,7 +96,7 @@ std::string end_detail_of(const CurlFacts& facts) {
   } else if (facts.os_error == EMFILE || facts.os_error == ENFILE) {
     remedy = "; the open-files limit is reached: raise it, or run more agents";
   }
-  return fmt::format("{}: {} ({}){}", facts.frontend, std::strerror(facts.os_error), what, remedy);
+  return fmt::format("{}: {} ({}){}", where, std::strerror(facts.os_error), what, remedy);
 }
 
 bool is_shortage_here(int os_error) {

@@ -12,11 +12,14 @@
 namespace tutti::target {
 
 struct CurlFacts {
-  int code = 0;                // CURLcode
-  int os_error = 0;            // errno of a failed connect or socket, 0: none known
-  bool header_seen = false;    // the final reply header came
-  std::string_view curl_text;  // curl's own error text, may be empty
-  std::string_view frontend;   // host:port
+  int code = 0;                  // CURLcode
+  int os_error = 0;              // errno of a failed connect or socket, 0: none known
+  bool header_seen = false;      // the final reply header came
+  std::string_view curl_text;    // curl's own error text, may be empty
+  std::string_view frontend;     // host:port
+  std::string_view proxy;        // likewise, of the one on the way; empty: none
+  bool prior_knowledge = false;  // HTTP/2 without TLS, and nothing came back
+  int connect_status = 0;        // a proxy's answer to CONNECT, 0: none known
 };
 
 EndKind end_kind_of(const CurlFacts& facts);

@@ -198,7 +198,7 @@ std::unique_ptr<wire::Record>& DirectCall::finish(EndKind end, base::Instant at,
       std::min<std::uint64_t>(body_bytes_down_ + reader_.header_bytes(), UINT32_MAX));
   reply_.on_end(end, at, *record_, detail);
   if (!record_->error_message.empty()) {
-    hide_credentials(shared_.config->target->headers, record_->error_message);
+    hide_credentials(*shared_.config->target, {}, record_->error_message);
   }
   record_->done_at = at;
   if (record_->completion_tokens > 0) {

@@ -107,7 +107,9 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
   }
   if (tls) {
     const char* ca_file = std::getenv("SSL_CERT_FILE");
-    const TlsTrust trust{config_.target->verify_tls, ca_file != nullptr ? ca_file : ""};
+    const wire::TargetSpec& target = *config_.target;
+    const TlsTrust trust{target.verify_tls, ca_file != nullptr ? ca_file : "", target.ca_pem,
+                         target.client_cert_pem, target.client_key_pem};
     tls_ = std::make_unique<TlsContext>(trust, std::move(hosts), buffer_.size());
   }
   free_slots_.reserve(capacity_);
@@ -484,18 +486,6 @@ base::Instant DirectTransport::next_wake() const {
     next = std::min(next, runs_out_at(*calls_.oldest()));
   }
   return next;
-}
-
-// ---- which one
-// -----------------------------------------------------------------------------------
-
-std::unique_ptr<Transport> make_transport(TransportConfig config, sys::Poller& poller,
-                                          const base::Clock& clock, ExchangeSink& sink,
-                                          LiveGauges& gauges) {
-  if (config.target->way == base::Way::kMulti) {
-    return make_multi_transport(std::move(config), poller, clock, sink, gauges);
-  }
-  return std::make_unique<DirectTransport>(std::move(config), poller, clock, sink, gauges);
 }
 
 }  // namespace tutti::target

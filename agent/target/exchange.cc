@@ -53,6 +53,9 @@ std::string_view trimmed(std::string_view text) {
 
 int on_before_request(void* self, char*, char*, int, int) {
   auto& exchange = *static_cast<Exchange*>(self);
+  if (exchange.opens) {
+    exchange.shared_.sockets->connection_stands(exchange);
+  }
   // curl sends again by itself when a kept connection turns out dead before any reply byte. Once is
   // recorded; a second time would be a retry loop.
   if (++exchange.attempts_ > 2) {
@@ -67,8 +70,9 @@ int on_before_request(void* self, char*, char*, int, int) {
 }
 
 std::size_t on_header_line(char* line, std::size_t, std::size_t bytes, void* self) {
-  static_cast<Exchange*>(self)->take_header_line({line, bytes});
-  return bytes;
+  auto& exchange = *static_cast<Exchange*>(self);
+  exchange.take_header_line({line, bytes});
+  return exchange.other_version_ ? 0 : bytes;
 }
 
 std::size_t on_body_bytes(char* data, std::size_t, std::size_t bytes, void* self) {
@@ -99,15 +103,6 @@ int on_socket_options(void* self, curl_socket_t, curlsocktype) {
   return static_cast<Exchange*>(self)->socket_connected_ ? CURL_SOCKOPT_ALREADY_CONNECTED
                                                          : CURL_SOCKOPT_OK;
 }
-
-namespace {
-
-int on_close(void* sockets, curl_socket_t fd) {
-  static_cast<SocketSource*>(sockets)->close_socket(fd);
-  return 0;
-}
-
-}  // namespace
 
 // ---- configuration ---------------------------------------------------------------------------
 
@@ -152,38 +147,6 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
     }
   }
   return list;
-}
-
-void configure_handle(CURL* easy, const ExchangeShared& shared) {
-  const wire::TargetSpec& target = *shared.config->target;
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(easy, CURLOPT_PROXY, "");  // http_proxy and its kin are not for measured traffic
-  curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
-  curl_easy_setopt(easy, CURLOPT_SHARE, shared.share);
-  curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);  // one look-up per run, not per minute
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, shared.sockets);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, target.verify_tls ? 1L : 0L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, target.verify_tls ? 2L : 0L);
-  if (!shared.ca_file.empty()) {
-    curl_easy_setopt(easy, CURLOPT_CAINFO, shared.ca_file.c_str());
-  }
-  // 0 would mean curl's own 300 s.
-  const std::int64_t connect_ms = (target.connect_timeout.ns + 999'999) / 1'000'000;
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   connect_ms > 0 ? static_cast<long>(std::min<std::int64_t>(connect_ms, INT_MAX))
-                                  : static_cast<long>(INT_MAX));
-  // curl compares whole seconds with ">": n stands for "idle for less than n + 1 seconds", 0
-  // included.
-  const std::int64_t idle_s = (target.idle_connection_max.ns + 999'999'999) / 1'000'000'000;
-  curl_easy_setopt(
-      easy, CURLOPT_MAXAGE_CONN,
-      static_cast<long>(idle_s > 0 ? std::min<std::int64_t>(idle_s - 1, INT_MAX) : INT_MAX));
 }
 
 Exchange::Exchange(const ExchangeShared& shared)
@@ -288,6 +251,7 @@ void Exchange::begin(const Query& query, base::Instant now) {
   attempts_ = 0;
   events_told_ = 0;
   header_whole_ = false;
+  other_version_ = false;
   error_text_[0] = '\0';
   content_type_.clear();
   if (url_of_ != query.frontend) {
@@ -313,6 +277,7 @@ void Exchange::take_header_line(std::string_view line) {
   constexpr std::string_view kContentType = "content-type:";
   if (line.size() > 5 && line.substr(0, 5) == "HTTP/") {
     const std::size_t space = line.find(' ');
+    other_version_ = shared_.config->target->streams_max > 0 && line[5] != '2';
     http_status_ = 0;
     if (space != std::string_view::npos) {
       std::from_chars(line.data() + space + 1, line.data() + line.size(), http_status_);
@@ -361,6 +326,11 @@ std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at)
   if (code == CURLE_OK) {
     return finish(EndKind::kComplete, at, {});
   }
+  if (other_version_) {
+    return finish(EndKind::kBadReply, at,
+                  fmt::format("{}: answered in HTTP/1.1 where http_version asks for HTTP/2",
+                              frontend_label()));
+  }
   if (code == CURLE_COULDNT_CONNECT && os_error_ == 0) {
     long error = 0;
     curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &error);
@@ -375,6 +345,15 @@ std::unique_ptr<wire::Record>& Exchange::finish(CURLcode code, base::Instant at)
   facts.header_seen = header_whole_;
   facts.curl_text = error_text_.data();
   facts.frontend = frontend_label();
+  facts.prior_knowledge = shared_.config->target->streams_max > 0 && attempts_ > 0 &&
+                          !record_->first_byte_at.is_set() &&
+                          !shared_.config->frontends[record_->frontend].tls;
+  if (shared_.proxy.is_set()) {
+    long status = 0;
+    curl_easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &status);
+    facts.connect_status = static_cast<int>(status);
+    facts.proxy = shared_.proxy.label;
+  }
   return finish(end_kind_of(facts), at, end_detail_of(facts));
 }
 
@@ -383,7 +362,7 @@ std::unique_ptr<wire::Record>& Exchange::finish(EndKind end, base::Instant at,
   fill_connection_facts();
   reply_.on_end(end, at, *record_, detail);
   if (!record_->error_message.empty()) {
-    hide_credentials(shared_.config->target->headers, record_->error_message);
+    hide_credentials(*shared_.config->target, shared_.proxy, record_->error_message);
   }
   record_->done_at = at;
   if (record_->completion_tokens > 0) {

@@ -18,6 +18,7 @@
 
 #include "agent/target/chain.h"
 #include "agent/target/curl_end.h"
+#include "agent/target/proxy.h"
 #include "agent/target/reply.h"
 #include "agent/target/transport.h"
 
@@ -28,9 +29,11 @@ class Exchange;
 // What opens and closes curl's sockets: the transport, which keeps its epoll set and warm stock.
 class SocketSource {
  public:
-  virtual curl_socket_t open_socket(const curl_sockaddr& address, const Exchange& exchange,
+  virtual curl_socket_t open_socket(const curl_sockaddr& address, Exchange& exchange,
                                     bool& connected, int& os_error) = 0;
   virtual void close_socket(curl_socket_t fd) = 0;
+  // The connection that this exchange was to open takes its request now.
+  virtual void connection_stands(Exchange& exchange) = 0;
 
  protected:
   ~SocketSource() = default;
@@ -46,6 +49,7 @@ struct ExchangeShared {
   const curl_slist* headers = nullptr;  // in wire order; without the affinity header
   std::vector<CURLU*> urls;             // by frontend: parsed once, and not for every request
   std::string ca_file;                  // $SSL_CERT_FILE, empty: the system's
+  Proxy proxy;
 };
 
 // The request's headers as curl wants them, and no others: those of the target, the routing headers
@@ -56,6 +60,8 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
 
 // Options that every handle of a transport has, probes included.
 void configure_handle(CURL* easy, const ExchangeShared& shared);
+// HTTP/2: the handle is to open a connection, or to take a stream of one that stands.
+void set_streams(CURL* easy, const Frontend& frontend, bool opens);
 
 class Exchange {
  public:
@@ -84,6 +90,11 @@ class Exchange {
   Exchange* newer = nullptr;
   std::uint32_t slot = 0;
   ConnectWait<Exchange> wait{this};
+  // HTTP/2: it is to open a connection, and the sockets it has opened for that, two at most at
+  // once; or curl found no stream for it and would open one unasked.
+  bool opens = false;
+  bool found_none = false;
+  std::array<int, 2> opened{-1, -1};
 
  private:
   friend int on_before_request(void* self, char*, char*, int, int);
@@ -118,6 +129,7 @@ class Exchange {
   std::uint32_t events_told_ = 0;
   bool routed_ = false;  // own_headers_ name a conversation
   bool header_whole_ = false;
+  bool other_version_ = false;  // than HTTP/2, which was asked for
   bool socket_connected_ = false;
 };
 

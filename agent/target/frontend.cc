@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/target/proxy.h"
+
 namespace tutti::target {
 namespace {
 
@@ -29,7 +31,9 @@ std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
 }
 
 // Bytes of the request's head as curl writes it: request line, Host, our headers, Content-Length.
-std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const std::string& host) {
+// An HTTP proxy is asked for the whole URL of a plain frontend, and told who asks.
+std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const std::string& host,
+                            const Proxy& by_url) {
   const std::string query = part(url, CURLUPART_QUERY);
   std::size_t bytes = std::strlen("POST  HTTP/1.1\r\n") + part(url, CURLUPART_PATH).size() +
                       (query.empty() ? 0 : query.size() + 1);
@@ -41,11 +45,17 @@ std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const st
   if (!target.affinity_header.empty()) {
     bytes += target.affinity_header.size() + 2 + std::strlen(kAffinityValue) + 2;
   }
+  if (by_url.is_set()) {
+    bytes += std::strlen("http://") + host.size() + std::strlen("Proxy-Connection: Keep-Alive\r\n");
+    const std::string login = by_url.authorization();
+    bytes += login.empty() ? 0 : std::strlen("Proxy-Authorization: \r\n") + login.size();
+  }
   return static_cast<std::uint32_t>(bytes + std::strlen("Content-Length: \r\n\r\n"));
 }
 
 // Empty: fine, and `out` is filled.
-std::string parse_one(const std::string& text, const wire::TargetSpec& target, Frontend& out) {
+std::string parse_one(const std::string& text, const wire::TargetSpec& target, const Proxy& proxy,
+                      Frontend& out) {
   const UrlHandle url(curl_url());
   const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0);
   if (code != CURLUE_OK) {
@@ -67,7 +77,8 @@ std::string parse_one(const std::string& text, const wire::TargetSpec& target, F
   out.url = part(url.get(), CURLUPART_URL);
   out.label = fmt::format("{}:{}", host, port);
   const bool default_port = port == (out.tls ? "443" : "80");
-  out.head_bytes = head_bytes_of(url.get(), target, default_port ? host : out.label);
+  out.head_bytes = head_bytes_of(url.get(), target, default_port ? host : out.label,
+                                 proxy.http && !out.tls ? proxy : Proxy{});
   return {};
 }
 
@@ -116,9 +127,14 @@ base::Result<std::vector<Frontend>> parse_frontends(const wire::TargetSpec& targ
   if (target.urls.size() > 0xFFFF) {
     note(fmt::format("{} endpoint URLs; at most 65535 are served", target.urls.size()));
   }
+  const auto proxy = parse_proxy(target.proxy);
+  if (!proxy) {
+    note(proxy.error().message);
+  }
   for (std::size_t i = 0; i < target.urls.size(); ++i) {
     Frontend frontend;
-    const std::string problem = parse_one(target.urls[i], target, frontend);
+    const std::string problem =
+        parse_one(target.urls[i], target, proxy ? *proxy : Proxy{}, frontend);
     if (!problem.empty()) {
       note(fmt::format("endpoint {} \"{}\": {}", i, without_secrets(target.urls[i]), problem));
     }

@@ -19,7 +19,17 @@ constexpr std::size_t kKeptPerSlot = 2;  // without connections_max: room to cha
 
 std::size_t capacity_of(const TransportConfig& config) {
   const std::size_t slots = config.slots;
-  return config.connections_max == 0 ? slots : std::min<std::size_t>(slots, config.connections_max);
+  const std::size_t streams = std::max(config.target->streams_max, 1U);
+  return config.connections_max == 0
+             ? slots
+             : std::min<std::size_t>(slots, config.connections_max * streams);
+}
+
+// Over HTTP/2 each has a connection at least.
+std::size_t shards_of(const TransportConfig& config, std::size_t capacity) {
+  const std::size_t wanted = (capacity + kSlotsPerShard - 1) / kSlotsPerShard;
+  return config.connections_max == 0 ? wanted
+                                     : std::min<std::size_t>(wanted, config.connections_max);
 }
 
 CURLSH* make_share() {
@@ -33,12 +43,6 @@ CURLSH* make_share() {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_multi_transport(TransportConfig config, sys::Poller& poller,
-                                                const base::Clock& clock, ExchangeSink& sink,
-                                                LiveGauges& gauges) {
-  return std::make_unique<MultiTransport>(std::move(config), poller, clock, sink, gauges);
-}
-
 MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
                                const base::Clock& clock, ExchangeSink& sink, LiveGauges& gauges)
     : config_(std::move(config)),
@@ -46,7 +50,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
       clock_(clock),
       sink_(sink),
       capacity_(capacity_of(config_)),
-      shards_((capacity_ + kSlotsPerShard - 1) / kSlotsPerShard),
+      shards_(shards_of(config_, capacity_)),
       exchanges_(capacity_),
       sources_(config_.sources, config_.frontends.size(), config_.global_worker),
       paces_(config_.frontends.size(), config_.connect_rate_max, config_.trouble_rate_max),
@@ -57,7 +61,11 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
     shard.open.assign(config_.frontends.size(), 0);
     shard.busy.assign(config_.frontends.size(), 0);
     shard.waiting.resize(config_.frontends.size());
+    shard.standing.assign(config_.frontends.size(), 0);
+    shard.opening.assign(config_.frontends.size(), 0);
+    shard.streams.assign(config_.frontends.size(), config_.target->streams_max);
   }
+  slots_per_shard_ = std::max(kSlotsPerShard, (capacity_ + shards_.size() - 1) / shards_.size());
   const char* ca_file = std::getenv("SSL_CERT_FILE");
   shared_.config = &config_;
   shared_.clock = &clock_;
@@ -66,6 +74,9 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
   shared_.share = make_share();
   shared_.headers = headers_;
   shared_.ca_file = ca_file != nullptr ? ca_file : "";
+  if (auto proxy = parse_proxy(config_.target->proxy)) {  // a bad one was refused before
+    shared_.proxy = std::move(*proxy);
+  }
   for (const Frontend& frontend : config_.frontends) {
     CURLU* url = curl_url();
     TUTTI_CHECK(url != nullptr &&
@@ -112,7 +123,12 @@ void MultiTransport::open_shard(Shard& shard, std::size_t connections_max, std::
   curl_multi_setopt(shard.multi, CURLMOPT_SOCKETDATA, &shard);
   curl_multi_setopt(shard.multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(shard.multi, CURLMOPT_TIMERDATA, &shard);
-  curl_multi_setopt(shard.multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+  curl_multi_setopt(shard.multi, CURLMOPT_PIPELINING,
+                    static_cast<long>(multiplexes() ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING));
+  if (multiplexes()) {
+    curl_multi_setopt(shard.multi, CURLMOPT_MAX_CONCURRENT_STREAMS,
+                      static_cast<long>(config_.target->streams_max));
+  }
   curl_multi_setopt(shard.multi, CURLMOPT_MAXCONNECTS, static_cast<long>(kept_max));
   curl_multi_setopt(shard.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
                     static_cast<long>(connections_max));
@@ -120,15 +136,17 @@ void MultiTransport::open_shard(Shard& shard, std::size_t connections_max, std::
 
 void MultiTransport::open_slots(Shard& shard) {
   const auto index = static_cast<std::size_t>(&shard - shards_.data());
-  const std::size_t slots = std::min(kSlotsPerShard, capacity_ - index * kSlotsPerShard);
+  const std::size_t slots = std::min(slots_per_shard_, capacity_ - index * slots_per_shard_);
   if (config_.connections_max == 0) {
     open_shard(shard, 0, slots * kKeptPerSlot + 1);
     return;
   }
   // The spare connections beyond one per slot are shared out by slots. A shard never uses more than
   // its slots at once, so curl always finds an idle one to close and never makes a request wait.
-  const std::size_t spare = config_.connections_max - capacity_;
-  const std::size_t share = slots + spare * slots / capacity_;
+  const std::size_t all = config_.connections_max;
+  const std::size_t share = multiplexes() ? std::max<std::size_t>(1, all * slots / capacity_)
+                                          : slots + (all - capacity_) * slots / capacity_;
+  shard.connections_max = share;
   open_shard(shard, share, share);
 }
 
@@ -201,7 +219,7 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
     // An idle connection speaks or was closed; curl sees that itself before it would use it again.
     poller_.remove(ready.fd);
     state.registered = 0;
-    if (state.home != nullptr) {
+    if (state.home != nullptr && !multiplexes()) {  // HTTP/2's peer may well say something
       // An end, nearly always. (Or a TLS ticket: curl may still use it, and a query that could have
       // had it waits for the pacer instead.)
       --state.home->open[state.frontend];
@@ -221,6 +239,9 @@ void MultiTransport::on_socket(const sys::Ready& ready) {
   act(shard, ready.fd, bits);
   if (shard.ended) {
     deliver(shard);
+  }
+  if (shard.line_moves) {
+    serve_lines(shard, clock_.mono());
   }
 }
 
@@ -252,9 +273,13 @@ StockedSocket MultiTransport::fresh_socket(const curl_sockaddr& address, std::ui
   return fresh;
 }
 
-curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Exchange& exchange,
+curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, Exchange& exchange,
                                           bool& connected, int& os_error) {
   const std::uint16_t frontend = exchange.frontend();
+  if (multiplexes() && !exchange.opens) {
+    exchange.found_none = true;
+    return CURL_SOCKET_BAD;
+  }
   StockedSocket socket = stock_.take(frontend, &address.addr, address.addrlen);
   connected = socket.fd.is_open();
   if (!connected) {
@@ -270,6 +295,10 @@ curl_socket_t MultiTransport::open_socket(const curl_sockaddr& address, const Ex
     Shard& shard = shard_of(exchange);
     state_of(fd).home = &shard;
     ++shard.open[frontend];
+    if (multiplexes()) {
+      exchange.opened[exchange.opened[0] < 0 ? 0 : 1] = fd;
+      state_of(fd).opener = &exchange;
+    }
   }
   return fd;
 }
@@ -278,6 +307,10 @@ void MultiTransport::close_socket(curl_socket_t fd) {
   SocketState& state = state_of(fd);
   if (state.home != nullptr) {
     --state.home->open[state.frontend];
+    if (state.stands) {
+      --state.home->standing[state.frontend];
+      state.home->streams[state.frontend] = config_.target->streams_max;
+    }
   }
   sources_.closed(state.frontend, state.source);
   state = {};
@@ -307,6 +340,12 @@ void MultiTransport::start(const Query& query, base::Instant now) {
   (newest_ != nullptr ? newest_->newer : oldest_) = &exchange;
   newest_ = &exchange;
   ++in_flight_;
+  if (multiplexes()) {
+    exchange.found_none = false;
+    wait_to_connect(exchange);
+    serve_line(shard, exchange.frontend(), now);
+    return;
+  }
   if (may_connect(exchange.frontend(), exchange.started_at()) ||
       finds_connection(shard, exchange)) {
     launch(exchange);
@@ -331,12 +370,18 @@ void MultiTransport::release(Exchange& exchange) {
     curl_multi_remove_handle(shard.multi, exchange.easy());
     --shard.running;
     --shard.busy[exchange.frontend()];
+    note_opened(shard, exchange);
   }
   --in_flight_;
   (exchange.older != nullptr ? exchange.older->newer : oldest_) = exchange.newer;
   (exchange.newer != nullptr ? exchange.newer->older : newest_) = exchange.older;
   free_slots_.push_back(exchange.slot);
-  if (waiting_count_ > 0 && !cancelling_) {
+  if (waiting_count_ == 0 || cancelling_) {
+    return;
+  }
+  if (multiplexes()) {
+    serve_line(shard, exchange.frontend(), clock_.mono());
+  } else {
     give_to_waiting(shard);
   }
 }
@@ -358,6 +403,9 @@ void MultiTransport::deliver(Shard& shard) {
       continue;
     }
     Exchange& exchange = *Exchange::of(easy);
+    if (exchange.found_none && goes_back_to_line(shard, exchange)) {
+      continue;
+    }
     std::unique_ptr<wire::Record>& record = exchange.finish(code, clock_.mono());
     paces_.note_end(exchange.frontend(), *record);
     release(exchange);
@@ -400,6 +448,8 @@ void MultiTransport::cancel_all(std::string_view reason) {
 }
 
 void MultiTransport::on_wake(base::Instant now) {
+  const bool pace_allows = paced_ && paces_.open(now);
+  paced_ = paced_ && !pace_allows;
   for (auto& shard : shards_) {
     if (shard.wake_at <= now) {
       act(shard, CURL_SOCKET_TIMEOUT, 0);
@@ -407,9 +457,12 @@ void MultiTransport::on_wake(base::Instant now) {
     if (shard.ended) {
       deliver(shard);
     }
+    if (shard.line_moves || pace_allows) {
+      serve_lines(shard, now);
+    }
   }
   expire(now);
-  if (waiting_count_ > 0) {
+  if (waiting_count_ > 0 && !multiplexes()) {
     go_on_connecting(now);
   }
   if (warming_ != Warming::kNo) {
@@ -420,13 +473,13 @@ void MultiTransport::on_wake(base::Instant now) {
 base::Instant MultiTransport::next_wake() const {
   base::Instant next = stock_.next_wake();
   for (const auto& shard : shards_) {
-    next = std::min(next, shard.ended ? base::Instant{1} : shard.wake_at);
+    next = std::min(next, shard.ended || shard.line_moves ? base::Instant{1} : shard.wake_at);
   }
   if (warming_ == Warming::kProbing) {
     const bool now = probe_shard_.ended || probes_running_ == 0;
     next = std::min(next, now ? base::Instant{1} : probe_shard_.wake_at);
   }
-  if (waiting_count_ > 0) {
+  if (multiplexes() ? paced_ : waiting_count_ > 0) {
     next = std::min(next, paces_.next_at());
   }
   if (oldest_ != nullptr) {

@@ -5,9 +5,9 @@
 // worker's epoll set. A kept connection stays registered between requests, so keep-alive costs no
 // epoll_ctl. Connections: with connections_max a shard never holds more than its share and closes
 // an idle one first; without, at most twice its slots stay open. With connect_rate_max, and for a
-// frontend in trouble, a query for which no connection is free waits outside curl for its turn.
-// Request deadlines are a list by start, since the timeout is one for all. Owned by one worker
-// thread.
+// frontend in trouble, a query for which no connection is free waits outside curl for its turn;
+// over HTTP/2 so does every query for which no stream is free (multi_streams.cc). Request deadlines
+// are a list by start, since the timeout is one for all. Owned by one worker thread.
 
 #include <curl/curl.h>
 
@@ -65,6 +65,12 @@ class MultiTransport final : public Transport, private SocketSource {
     std::vector<std::uint32_t> busy;           // handles added by frontend
     // Not added, as no connection is free for them; by frontend.
     std::vector<Chain<ConnectWait<Exchange>>> waiting;
+    // HTTP/2, by frontend: connections ready for streams, and handles added that open one.
+    std::vector<std::uint32_t> standing;
+    std::vector<std::uint32_t> opening;
+    std::vector<std::uint32_t> streams;  // that a connection has been seen to take
+    std::size_t connections_max = 0;     // 0: no bound
+    bool line_moves = false;             // HTTP/2: a connection has come to stand
   };
   struct SocketState {
     Shard* shard = nullptr;
@@ -73,13 +79,16 @@ class MultiTransport final : public Transport, private SocketSource {
     bool ours = false;            // opened by open_socket, so its close comes by close_socket
     std::uint16_t frontend = 0;
     std::uint16_t source = kNoSource;
-    Shard* home = nullptr;  // counts it as open
+    Shard* home = nullptr;             // counts it as open
+    const Exchange* opener = nullptr;  // HTTP/2: until it stands
+    bool stands = false;               // HTTP/2: counted so
   };
   // One connection without a request, to learn whether a frontend answers and under which address.
   struct Probe {
     MultiTransport* owner = nullptr;
     CURL* easy = nullptr;
     std::uint16_t frontend = 0;
+    bool agreed_on_http2 = false;
     int os_error = 0;
     std::array<char, CURL_ERROR_SIZE> error_text{};
     SocketAddress address{};
@@ -88,11 +97,13 @@ class MultiTransport final : public Transport, private SocketSource {
 
   static int on_wanted(CURL*, curl_socket_t fd, int what, void* shard, void*);
   static int on_timer(CURLM*, long timeout_ms, void* shard);
+  static int on_probe_stands(void* probe, char*, char*, int, int);
   static curl_socket_t on_probe_open(void* probe, curlsocktype, curl_sockaddr* address);
 
-  curl_socket_t open_socket(const curl_sockaddr& address, const Exchange& exchange, bool& connected,
+  curl_socket_t open_socket(const curl_sockaddr& address, Exchange& exchange, bool& connected,
                             int& os_error) override;
   void close_socket(curl_socket_t fd) override;
+  void connection_stands(Exchange& exchange) override;
   curl_socket_t adopt(StockedSocket socket, std::uint16_t frontend, int& os_error);
   StockedSocket fresh_socket(const curl_sockaddr& address, std::uint16_t frontend, int& os_error);
 
@@ -114,9 +125,17 @@ class MultiTransport final : public Transport, private SocketSource {
   void give_to_waiting(Shard& shard);
   bool goes_before(const Exchange& exchange, const Exchange& other) const;
   void go_on_connecting(base::Instant now);
+  bool multiplexes() const { return config_.target->streams_max > 0; }
+  bool finds_place(const Shard& shard, std::uint16_t frontend, base::Instant now);
+  void serve_line(Shard& shard, std::uint16_t frontend, base::Instant now);
+  void serve_lines(Shard& shard, base::Instant now);
+  bool may_open_one_more(const Shard& shard, std::uint16_t frontend) const;
+  void launch_stream(Shard& shard, Exchange& exchange);
+  bool goes_back_to_line(Shard& shard, Exchange& exchange);
+  void note_opened(Shard& shard, Exchange& exchange);
   void expire(base::Instant now);
   void go_on_warming(base::Instant now);
-  Shard& shard_of(const Exchange& exchange) { return shards_[exchange.slot / kSlotsPerShard]; }
+  Shard& shard_of(const Exchange& exchange) { return shards_[exchange.slot / slots_per_shard_]; }
 
   TransportConfig config_;
   sys::Poller& poller_;
@@ -126,6 +145,7 @@ class MultiTransport final : public Transport, private SocketSource {
   curl_slist* headers_ = nullptr;
 
   std::size_t capacity_;
+  std::size_t slots_per_shard_ = kSlotsPerShard;
   std::size_t in_flight_ = 0;
   std::size_t sockets_open_ = 0;
   std::vector<Shard> shards_;
@@ -144,6 +164,7 @@ class MultiTransport final : public Transport, private SocketSource {
   ConnectPaces paces_;
   std::size_t waiting_count_ = 0;
   bool cancelling_ = false;
+  bool paced_ = false;  // HTTP/2: somebody in line waits for the pacer
   WarmStock stock_;
   enum class Warming : std::uint8_t { kNo, kProbing, kOpening } warming_ = Warming::kNo;
 };

@@ -1,7 +1,10 @@
 // MultiTransport's warming: one probe per frontend (name, address, TCP, TLS), then the warm stock.
 
+#include <openssl/ssl.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "agent/target/multi_transport.h"
@@ -23,11 +26,30 @@ curl_socket_t MultiTransport::on_probe_open(void* probe, curlsocktype, curl_sock
                            self.frontend, self.os_error);
 }
 
+// TLS has agreed on a version by now, or on none. Without TLS only a request would tell.
+int MultiTransport::on_probe_stands(void* probe, char*, char*, int, int) {
+  auto& self = *static_cast<Probe*>(probe);
+  curl_tlssessioninfo* info = nullptr;
+  curl_easy_getinfo(self.easy, CURLINFO_TLS_SSL_PTR, &info);
+  if (info != nullptr && info->backend == CURLSSLBACKEND_OPENSSL && info->internals != nullptr) {
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(static_cast<SSL*>(info->internals), &name, &size);
+    self.agreed_on_http2 = std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
+  }
+  return CURL_PREREQFUNC_OK;
+}
+
 void MultiTransport::start_probe(Probe& probe) {
   const Frontend& frontend = config_.frontends[probe.frontend];
   probe.easy = curl_easy_init();
   TUTTI_CHECK(probe.easy != nullptr);
   configure_handle(probe.easy, shared_);
+  if (multiplexes() && frontend.tls) {
+    set_streams(probe.easy, frontend, true);
+    curl_easy_setopt(probe.easy, CURLOPT_PREREQFUNCTION, on_probe_stands);
+    curl_easy_setopt(probe.easy, CURLOPT_PREREQDATA, &probe);
+  }
   curl_easy_setopt(probe.easy, CURLOPT_PRIVATE, &probe);
   curl_easy_setopt(probe.easy, CURLOPT_URL, frontend.url.c_str());
   curl_easy_setopt(probe.easy, CURLOPT_CONNECT_ONLY, 1L);
@@ -81,6 +103,11 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
       probe.address.length = length;
     }
   }
+  const Frontend& frontend = config_.frontends[probe.frontend];
+  if (code == CURLE_OK && multiplexes() && frontend.tls && !probe.agreed_on_http2) {
+    probe.reach.reachable = false;
+    probe.reach.error = frontend.label + ": does not offer HTTP/2, which http_version asks for";
+  }
   curl_off_t looked_up_us = 0;
   curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up_us);
   resolved_[probe.frontend] = {probe.address, static_cast<std::uint32_t>(looked_up_us)};
@@ -93,7 +120,13 @@ void MultiTransport::deliver_probe(CURL* easy, CURLcode code) {
     facts.code = code;
     facts.os_error = static_cast<int>(os_error);
     facts.curl_text = probe.error_text.data();
-    facts.frontend = config_.frontends[probe.frontend].label;
+    facts.frontend = frontend.label;
+    if (shared_.proxy.is_set()) {
+      long status = 0;
+      curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+      facts.connect_status = static_cast<int>(status);
+      facts.proxy = shared_.proxy.label;
+    }
     probe.reach.error = end_detail_of(facts);
     probe.address = {};
   }

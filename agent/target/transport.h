@@ -141,13 +141,10 @@ class Transport {
   virtual std::size_t open_connections() const = 0;
 };
 
-// The one that target.way asks for; auto is direct. Sockets are registered with `poller`; `clock`
-// is read for every stamp.
+// The one that target.way asks for; auto is direct where that will do. Sockets are registered with
+// `poller`; `clock` is read for every stamp.
 std::unique_ptr<Transport> make_transport(TransportConfig config, sys::Poller& poller,
                                           const base::Clock& clock, ExchangeSink& sink,
                                           LiveGauges& gauges);
-std::unique_ptr<Transport> make_multi_transport(TransportConfig config, sys::Poller& poller,
-                                                const base::Clock& clock, ExchangeSink& sink,
-                                                LiveGauges& gauges);
 
 }  // namespace tutti::target

@@ -32,7 +32,9 @@ bool reaches_into(std::string_view outer, std::string_view inner) {
 
 std::string shown(std::string_view field, const Tree& tree) {
   const std::vector<std::string> parts = split(field, '.');
-  if (std::any_of(parts.begin(), parts.end(), is_secret_key)) {
+  if (std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+        return is_secret_key(part) || part == kSecretValues;
+      })) {
     return std::string(kRedacted);
   }
   switch (tree.kind) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "common/spec/words.h"
 
@@ -88,11 +89,21 @@ bool is_secret_key(std::string_view key) {
          name.find("secret") != std::string::npos;
 }
 
+bool is_secret_flag(std::string_view word) {
+  if (!word.starts_with("--")) {
+    return false;
+  }
+  const std::vector<std::string> parts = split(word.substr(2, word.find('=') - 2), '.');
+  return is_secret_key(parts.back()) || parts.back() == "proxy" ||
+         std::find(parts.begin(), parts.end(), kSecretValues) != parts.end();
+}
+
 std::string redact_url(std::string_view text) {
   const std::size_t colon = text.find("://");
   const std::string scheme = lower_case(text.substr(0, std::min(colon, text.size())));
   if (colon == std::string_view::npos ||
-      (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss")) {
+      (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss" &&
+       scheme != "socks5" && scheme != "socks5h")) {
     return std::string(text);
   }
   const std::size_t host_at = colon + 3;
@@ -131,9 +142,14 @@ Tree redacted(const Tree& tree) {
   for (Tree& item : result.items) {
     item = redacted(item);
   }
+  const Tree hidden = Tree::of_string(std::string(kRedacted));
   for (Tree::Entry& entry : result.entries) {
-    entry.value =
-        is_secret_key(entry.key) ? Tree::of_string(std::string(kRedacted)) : redacted(entry.value);
+    entry.value = is_secret_key(entry.key) ? hidden : redacted(entry.value);
+    if (entry.key == kSecretValues) {
+      for (Tree::Entry& each : entry.value.entries) {
+        each.value = hidden;
+      }
+    }
   }
   return result;
 }

@@ -20,6 +20,7 @@ void apply_overrides(const Tree& tree, Config& config, Findings& findings);  // 
 void pin_seeds(const Tree& tree, Config& config, Findings& findings);        // by rule set
 void check_distributed(const Tree& tree, Config& config, Findings& findings);
 void check_frontends(const Tree& tree, const Config& config, Findings& findings);  // of the above
+void check_reach(const Tree& tree, Config& config, Findings& findings);            // of the above
 void check_conversations(const Tree& tree, const Config& config, Findings& findings);
 // Why a header of the user's cannot have this name; empty: it can.
 std::string header_name_problem(const std::string& name);

@@ -206,6 +206,7 @@ void check_distributed(const Tree& tree, Config& config, Findings& findings) {
   };
   check_addresses(tree, distributed, findings);
   check_frontends(tree, config, findings);
+  check_reach(tree, config, findings);
   if (distributed.listen && distributed.expect <= dialled) {
     wrong("distributed.expect",
           fmt::format("must say how many agents to wait for when listen is set: {} or more",

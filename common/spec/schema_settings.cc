@@ -329,9 +329,49 @@ std::vector<Row> distributed_rows() {
           .flag("connect-rate-max"),
       field("transport", &Distributed::transport)
           .about("How agents talk to frontends, http or https: direct frames HTTP/1.1 itself and "
-                 "stamps replies with the kernel's receive time; multi is libcurl; auto is direct.")
+                 "stamps replies with the kernel's receive time; multi is libcurl; auto is direct, "
+                 "and "
+                 "multi with a proxy or HTTP/2.")
           .one_of({"auto", "direct", "multi"})
           .flag("transport"),
+      field("http_version", &Distributed::http_version)
+          .about("What frontends are spoken to: http2 sends many requests over one connection, to "
+                 "https frontends by ALPN and to http ones at once (prior knowledge); a frontend "
+                 "that answers in another version fails.")
+          .one_of({"http1.1", "http2"})
+          .flag("http-version"),
+      field("streams_per_connection", &Distributed::streams_per_connection)
+          .about("HTTP/2: most requests at once over one connection; fewer where the frontend says "
+                 "so.")
+          .at_least(1)
+          .at_most(1'000)
+          .flag("streams-per-connection"),
+      field("proxy", &Distributed::proxy)
+          .about("Proxy on the way to all frontends: http, https, socks5 or socks5h "
+                 "(names resolved there)://USER:PASSWORD@HOST:PORT, the login where it wants one. "
+                 "Proxies of the environment are never followed.")
+          .flag("proxy"),
+      field("headers", &Distributed::headers)
+          .about("Headers of every request besides tutti's own, as name: text. Their values are "
+                 "treated as secrets; better written as \"${NAME}\" than in plain text.")
+          .flag("headers"),
+      field("user_password", &Distributed::user_password)
+          .about(
+              "USER:PASSWORD, sent as basic authentication instead of an api_key. Better written "
+              "as \"${NAME}\" than in plain text.")
+          .flag("user-password"),
+      field("ca_file", &Distributed::ca_file)
+          .about("PEM file with the certificates to trust, and no others, for https frontends and "
+                 "an https proxy. Read here and sent to the agents, as are the next two.")
+          .flag("ca-file"),
+      field("client_cert_file", &Distributed::client_cert_file)
+          .about(
+              "PEM file with the certificate that https frontends are shown, and those above it. "
+              "Needs client_key_file.")
+          .flag("client-cert-file"),
+      field("client_key_file", &Distributed::client_key_file)
+          .about("PEM file with the key of client_cert_file, without a passphrase.")
+          .flag("client-key-file"),
       field("connect_timeout_s", &Distributed::connect_timeout_s)
           .about("Longest wait for a connection to a frontend.")
           .above(0)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/vocabulary.h"
+#include "common/spec/tree.h"
 
 namespace tutti::spec {
 
@@ -18,6 +19,7 @@ enum class GcMode : std::uint8_t { kDisabled, kRelaxed, kSystem };
 enum class ProfilerEngine : std::uint8_t { kNone, kVllm };
 enum class TokenSource : std::uint8_t { kAuto, kTokenizer, kUsage, kNone };
 enum class TokenCounting : std::uint8_t { kAuto, kAgents, kCoordinator };
+enum class HttpVersion : std::uint8_t { kHttp11, kHttp2 };
 enum class OnAgentLoss : std::uint8_t { kStop, kContinue };
 
 struct Runtime {
@@ -125,7 +127,15 @@ struct Distributed {
   std::optional<std::string> affinity_header;  // sent with the sample's number
   std::vector<std::string> source_addresses;   // each agent uses those of its own host
   std::int64_t connect_rate_max = 0;           // per agent and second; 0: only warming is bounded
-  base::Way transport = base::Way::kAuto;
+  base::Way transport = base::Way::kAuto;      // kMulti where auto and only that will do
+  HttpVersion http_version = HttpVersion::kHttp11;
+  std::int64_t streams_per_connection = 100;  // HTTP/2
+  std::optional<std::string> proxy;           // URL of the one on the way to the frontends; secret
+  Tree headers;                               // null, or name → text; secret
+  std::optional<std::string> user_password;   // USER:PASSWORD of basic authentication; secret
+  std::optional<std::string> ca_file;         // PEM files, read by the coordinator
+  std::optional<std::string> client_cert_file;
+  std::optional<std::string> client_key_file;
   double connect_timeout_s = 10.0;
   std::optional<double> request_timeout_s;
   std::optional<std::string> keys;         // file with our key pair

@@ -82,6 +82,11 @@ TargetSpec read(const v1::TargetSpec& in, Fault& fault) {
   out.affinity_header = in.affinity_header();
   out.routing_headers.assign(in.routing_headers().begin(), in.routing_headers().end());
   out.turn_timeout = {in.turn_timeout_ns()};
+  out.proxy = in.proxy();
+  out.ca_pem = in.ca_pem();
+  out.client_cert_pem = in.client_cert_pem();
+  out.client_key_pem = in.client_key_pem();
+  out.streams_max = in.streams_max();
   out.source_addresses.assign(in.source_addresses().begin(), in.source_addresses().end());
   return out;
 }

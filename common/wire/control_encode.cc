@@ -93,6 +93,11 @@ void write(const TargetSpec& in, v1::TargetSpec* to) {
     to->add_routing_headers(name);
   }
   to->set_turn_timeout_ns(in.turn_timeout.ns);
+  to->set_proxy(in.proxy);
+  to->set_ca_pem(in.ca_pem);
+  to->set_client_cert_pem(in.client_cert_pem);
+  to->set_client_key_pem(in.client_key_pem);
+  to->set_streams_max(in.streams_max);
   for (const std::string& address : in.source_addresses) {
     to->add_source_addresses(address);
   }

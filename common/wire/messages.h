@@ -109,6 +109,13 @@ struct TargetSpec {
   // Of turns of a conversation: each of these headers says which, and a turn may last so long.
   std::vector<std::string> routing_headers;
   base::Duration turn_timeout{};  // 0: none
+  std::string proxy;              // URL, may hold a password: never logged; empty: none
+  // PEM texts, from the coordinator's files. Whom to trust instead of what the agent's host trusts;
+  // and this client's certificate, with those that lead to a known one, and its key: never logged.
+  std::string ca_pem;
+  std::string client_cert_pem;
+  std::string client_key_pem;
+  std::uint32_t streams_max = 0;  // HTTP/2: most of one connection; 0: HTTP/1.1
 
   friend bool operator==(const TargetSpec&, const TargetSpec&) = default;
 };

@@ -107,11 +107,6 @@ void note_use(Capacity& out, double percent, std::uint64_t asked, std::uint64_t 
 
 }  // namespace
 
-std::uint64_t connections_of(const AgentShare& share) {
-  return share.connections_max == 0 ? share.slots_max
-                                    : std::min(share.slots_max, share.connections_max);
-}
-
 std::string names_text(const std::vector<std::string>& names) {
   if (names.size() == 1) {
     return names.front();
@@ -133,10 +128,13 @@ double Destinations::part_max() const {
 
 Destinations destinations_of(const wire::TargetSpec& target) {
   Destinations out;
+  out.by_proxy = !target.proxy.empty();
   const double total = std::accumulate(target.weights.begin(), target.weights.end(), 0.0);
   const bool weighted = target.balance == base::Balance::kWeighted && total > 0;
   for (std::size_t i = 0; i < target.urls.size(); ++i) {
-    const std::string authority = authority_of(target.urls[i]);
+    // Whatever the frontend, a proxy is what is connected to.
+    const std::string authority =
+        authority_of(target.proxy.empty() ? target.urls[i] : target.proxy);
     auto found = std::find_if(out.all.begin(), out.all.end(), [&](const Destinations::One& one) {
       return one.authority == authority;
     });
@@ -210,7 +208,7 @@ struct HostPorts {
   std::map<std::string, double> pair_max;  // by source address; "": the kernel's pick
 };
 
-void check_host_ports(const std::string& name, const HostPorts& host, std::size_t destinations,
+void check_host_ports(const std::string& name, const HostPorts& host, const Destinations& to,
                       Capacity& out) {
   double pair = 0;
   for (const auto& [source, connections] : host.pair_max) {
@@ -222,17 +220,17 @@ void check_host_ports(const std::string& name, const HostPorts& host, std::size_
   }
   const auto ports = static_cast<double>(host.ports);
   const std::string wanted = fmt::format(
-      "host {} would open at most {} connections from {} source address{} to {} frontend{} "
-      "(distinct host:port), {:.0f} of them between one address and one frontend, where {} ports "
+      "host {} would open at most {} connections from {} source address{} to {} {}{} "
+      "(distinct host:port), {:.0f} of them between one address and one {}, where {} ports "
       "allow as many",
       name, host.connections, host.pair_max.size(), host.pair_max.size() == 1 ? "" : "es",
-      destinations, destinations == 1 ? "" : "s", pair, host.ports);
+      to.all.size(), to.kind(), to.all.size() == 1 ? "" : "s", pair, to.kind(), host.ports);
   if (pair > ports) {
     out.problems.push_back(fmt::format(
         "{}, which is {:.0f} in all: give its agents more source addresses "
-        "(distributed.source_addresses), widen net.ipv4.ip_local_port_range, or add frontends or "
-        "hosts",
-        wanted, std::floor(static_cast<double>(host.connections) * ports / pair)));
+        "(distributed.source_addresses), widen net.ipv4.ip_local_port_range, or add {}hosts",
+        wanted, std::floor(static_cast<double>(host.connections) * ports / pair),
+        to.by_proxy ? "" : "frontends or "));
     return;
   }
   const double percent = 100 * pair / ports;
@@ -251,7 +249,7 @@ void check_ports(const RunPlan& plan, const Agents& agents, Capacity& out) {
     const AgentShare& share = out.shares[i];
     HostPorts& host = hosts[agents[i]->hello.host];
     take_least(host.ports, agents[i]->hello.ephemeral_ports);
-    const std::uint64_t connections = connections_of(share);
+    const std::uint64_t connections = share.connections_used;
     host.connections += connections;
     host.asked += std::min<std::uint64_t>(connections, share.slots_asked);
     double busiest = 0;
@@ -264,7 +262,7 @@ void check_ports(const RunPlan& plan, const Agents& agents, Capacity& out) {
     }
   }
   for (const auto& [name, host] : hosts) {
-    check_host_ports(name, host, destinations.all.size(), out);
+    check_host_ports(name, host, destinations, out);
   }
 }
 

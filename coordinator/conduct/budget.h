@@ -12,8 +12,9 @@
 
 namespace tutti::conduct {
 
-// Distinct HOST:PORT among the run's frontends, with the largest part of a host's connections that
-// one of them gets: ports are counted per such destination.
+// Distinct HOST:PORT among the run's frontends, or that of the proxy before all of them, with the
+// largest part of a host's connections that one of them gets: ports are counted per such
+// destination.
 struct Destinations {
   struct One {
     std::string authority;
@@ -22,7 +23,9 @@ struct Destinations {
     bool literal_v6 = false;
   };
   std::vector<One> all;
+  bool by_proxy = false;
   double part_max() const;
+  const char* kind() const { return by_proxy ? "proxy" : "frontend"; }
 };
 Destinations destinations_of(const wire::TargetSpec& target);
 
@@ -51,9 +54,6 @@ inline constexpr std::uint64_t kStreamBytesMulti = std::uint64_t{32} << 10;
 inline constexpr std::uint64_t kStreamBytesDirectTls = std::uint64_t{48} << 10;
 inline constexpr std::uint64_t kStreamBytesMultiTls = std::uint64_t{96} << 10;
 inline constexpr std::uint64_t kAgentBytes = std::uint64_t{64} << 20;
-
-// Connections that the agent opens for its slots, idle ones apart.
-std::uint64_t connections_of(const AgentShare& share);
 
 // "a", "a and b", "a, b and 3 more".
 std::string names_text(const std::vector<std::string>& names);

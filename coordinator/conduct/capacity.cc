@@ -14,6 +14,9 @@
 namespace tutti::conduct {
 namespace {
 
+// Slots of one worker that share HTTP/2 connections (agent/target: kSlotsPerShard).
+constexpr std::uint64_t kSlotsPerGroup = 256;
+
 using Agents = std::vector<const roster::Agent*>;
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
@@ -57,6 +60,17 @@ std::uint32_t clamped(std::uint64_t value) {
       std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
+// The most that these slots have in use at once. Over HTTP/2 that is for full connections and, of
+// each group of slots that share some, one to each frontend that is not full.
+std::uint64_t connections_for(const RunPlan& plan, const wire::Hello& hello, std::uint64_t slots) {
+  const std::uint64_t streams = plan.target.streams_max;
+  if (streams == 0) {
+    return slots;
+  }
+  const std::uint64_t groups = hello.workers + slots / kSlotsPerGroup;
+  return std::min(slots, slots / streams + groups * plan.target.urls.size());
+}
+
 // Connections that each agent may hold, idle ones included, as far as its files go. Slots for which
 // files are too few are left to check_files.
 void share_connections_max(const RunPlan& plan, const Agents& agents, Capacity& out) {
@@ -68,13 +82,17 @@ void share_connections_max(const RunPlan& plan, const Agents& agents, Capacity& 
     AgentShare& share = out.shares[i];
     const std::uint64_t room =
         std::max<std::uint64_t>(files_left(agents[i]->hello), share.slots_max);
+    const std::uint64_t needed = connections_for(plan, agents[i]->hello, share.slots_max);
     if (plan.connections_max > 0) {
       share.connections_max = clamped(std::min<std::uint64_t>(std::max(1U, most[i]), room));
     } else if (several) {
       // One for each slot, and as many again kept idle to other frontends.
-      const std::uint64_t wanted = std::uint64_t{share.slots_max} * (pinned ? 1 : 2);
+      const std::uint64_t wanted = needed * (pinned ? 1 : 2);
       share.connections_max = clamped(std::min(wanted, room));
     }
+    share.connections_used = clamped(share.connections_max == 0
+                                         ? needed
+                                         : std::min<std::uint64_t>(needed, share.connections_max));
     held += share.connections_max;
   }
   if (held < plan.connections_max) {
@@ -92,9 +110,9 @@ void share_connections(const RunPlan& plan, const Agents& agents, Capacity& out)
       out.shares.size());
   for (std::size_t i = 0; i < out.shares.size(); ++i) {
     AgentShare& share = out.shares[i];
-    share.connections_warm = plan.connections_warm < 0 ? share.slots.front() : warm[i];
-    share.connections_warm =
-        std::min(share.connections_warm, static_cast<std::uint32_t>(connections_of(share)));
+    const std::uint64_t first = connections_for(plan, agents[i]->hello, share.slots.front());
+    share.connections_warm = plan.connections_warm < 0 ? clamped(first) : warm[i];
+    share.connections_warm = std::min(share.connections_warm, share.connections_used);
   }
 }
 
@@ -104,7 +122,7 @@ std::uint64_t kept_idle(const RunPlan& plan, const AgentShare& share) {
   if (plan.target.urls.size() < 2 || plan.target.balance == base::Balance::kPinned) {
     return 0;
   }
-  const std::uint64_t used = connections_of(share);
+  const std::uint64_t used = share.connections_used;
   return std::min<std::uint64_t>(share.connections_max - used,
                                  used * (plan.target.urls.size() - 1));
 }
@@ -133,7 +151,7 @@ void check_files(const RunPlan& plan, const Agents& agents, Capacity& out) {
   for (std::size_t i = 0; i < agents.size(); ++i) {
     const wire::Hello& hello = agents[i]->hello;
     const AgentShare& share = out.shares[i];
-    const std::uint64_t wanted = connections_of(share);
+    const std::uint64_t wanted = share.connections_used;
     if (std::string why = why_files_do_not_do(hello, wanted); !why.empty()) {
       out.problems.push_back(std::move(why));
       continue;

@@ -21,6 +21,7 @@ struct AgentShare {
   std::uint32_t slots_asked = 0;      // of slots_max; the rest was chosen here
   std::uint32_t connections_max = 0;  // 0: one frontend, so one for each slot is the most
   std::uint32_t connections_warm = 0;
+  std::uint32_t connections_used = 0;  // the most in use at once, idle ones apart
   std::vector<std::string> source_addresses;
 };
 

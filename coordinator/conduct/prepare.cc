@@ -15,6 +15,7 @@
 #include "coordinator/accuracy/tally.h"
 #include "coordinator/conduct/conversation_input.h"
 #include "coordinator/conduct/harmony_rows.h"
+#include "coordinator/conduct/reach.h"
 
 namespace tutti::conduct {
 namespace {
@@ -312,6 +313,7 @@ wire::TargetSpec target_of(const spec::Config& config) {
   target.request_timeout =
       base::Duration::from_seconds(config.distributed.request_timeout_s.value_or(0));
   target.idle_connection_max = base::Duration::from_seconds(config.settings.client.max_idle_time);
+  add_reach(config, target);
   return target;
 }
 
@@ -517,6 +519,9 @@ base::Result<RunInput> prepare(const spec::Order& order, const std::string& fold
   }
   input.bodies = std::move(*bodies);
   input.target = target_of(config);
+  if (auto status = read_certificates(config.distributed, input.target); !status) {
+    return tl::unexpected(status.error());
+  }
   if (input.conversations != nullptr) {
     route((*wanted)->agentic_inference, input.target);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/spec/redact.h"
 #include "common/text/hostlist.h"
 
 namespace tutti::launch {
@@ -72,13 +73,12 @@ base::Status check_benchmark(const LaunchOptions& options) {
                           fmt::format("{} after --: the launcher decides it; leave it out", word));
       }
     }
-    const std::string flag = word.substr(0, word.find('='));
-    if (flag.rfind("--", 0) == 0 && flag.ends_with("api-key")) {
+    if (spec::is_secret_flag(word)) {
       return base::fail(ExitCode::kUsage,
                         fmt::format("{} after --: srun would show it in the process lists of all "
-                                    "hosts; write api_key: \"${{API_KEY}}\" in the config and "
-                                    "export the variable",
-                                    flag));
+                                    "hosts; write it into the config, as in api_key: "
+                                    "\"${{API_KEY}}\", and export the variable",
+                                    word.substr(0, word.find('='))));
     }
   }
   return {};

@@ -395,6 +395,7 @@ Json distributed_json(const Report& report) {
               {"budget", report.facts.budget},
               {"repeated_batches", report.repeated_batches},
               {"stamps", report.facts.config.kernel_stamps ? "kernel receive" : "read"},
+              {"reached", report.facts.config.reach},
               {"mean_in_flight", optional(report.breakdown.mean_in_flight)},
               {"resent", report.breakdown.resent},
               {"malformed_events", report.breakdown.malformed_events},

@@ -331,6 +331,9 @@ void put_origin(std::string& out, const Report& report) {
   out += report.facts.config.kernel_stamps
              ? "  Stamps of replies: the kernel's, of when the bytes reached the agent's host.\n"
              : "  Stamps of replies: of the read, when the agent came to the bytes.\n";
+  if (!report.facts.config.reach.empty()) {
+    out += fmt::format("  Frontends are reached {}.\n", report.facts.config.reach);
+  }
   std::uint64_t unstamped = 0;
   for (const AgentFacts& agent : report.facts.agents) {
     unstamped += agent.health.reads_unstamped;

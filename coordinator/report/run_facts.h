@@ -50,6 +50,7 @@ struct ConfigFacts {
   bool early_stopping = true;
   bool stream_all_chunks = false;
   bool kernel_stamps = true;  // of replies: the kernel's receive time, else the time of the read
+  std::string reach;  // how frontends are reached, for people; empty: directly, over HTTP/1.1
   TokenSource token_source = TokenSource::kUsage;
   std::string tokenizer;   // where it was found; kTokenizer only
   std::string model_hash;  // of its files (model::content_hash); empty: there is none

@@ -28,6 +28,7 @@ Json config_json(const ConfigFacts& config) {
            {"early_stopping", config.early_stopping},
            {"stream_all_chunks", config.stream_all_chunks},
            {"kernel_stamps", config.kernel_stamps},
+           {"reach", config.reach},
            {"token_source", static_cast<int>(config.token_source)},
            {"tokenizer", config.tokenizer},
            {"model_hash", config.model_hash},
@@ -77,6 +78,7 @@ ConfigFacts config_of(const Json& in) {
   out.early_stopping = in.at("early_stopping").get<bool>();
   out.stream_all_chunks = in.at("stream_all_chunks").get<bool>();
   out.kernel_stamps = in.at("kernel_stamps").get<bool>();
+  out.reach = in.at("reach").get<std::string>();
   out.token_source = enum_of(in.at("token_source"), TokenSource::kTokenizer);
   out.tokenizer = in.at("tokenizer").get<std::string>();
   out.model_hash = in.value("model_hash", std::string());

@@ -147,7 +147,7 @@ class RandomMessages {
   TUTTI_FILL(ClockPing, a, b)
   TUTTI_FILL(ClockPong, a, b, c, d)
   TUTTI_FILL(Header, a, b)
-  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s)
+  TUTTI_FILL(TargetSpec, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x)
   TUTTI_FILL(ReplyCounting, a, b, c)
   TUTTI_FILL(Prepare, a, b, c, d, e, f, g)
   TUTTI_FILL(BodiesWanted, a, b)

@@ -52,7 +52,8 @@ Program::Program(std::vector<std::string> words,
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return;
   }
-  const std::string path = std::string(TUTTI_BIN_DIR) + "/" + words[0];
+  const std::string path =
+      words[0].starts_with('/') ? words[0] : std::string(TUTTI_BIN_DIR) + "/" + words[0];
   std::vector<char*> argv;
   for (auto& word : words) {
     argv.push_back(word.data());

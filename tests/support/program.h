@@ -17,8 +17,8 @@ namespace tutti::testing_support {
 
 class Program {
  public:
-  // `words[0]` is a binary's name ("tutti"), looked up where this build put it. `environment` is
-  // added.
+  // `words[0]` is a binary's name ("tutti"), looked up where this build put it, or a whole path.
+  // `environment` is added.
   explicit Program(std::vector<std::string> words,
                    const std::map<std::string, std::string>& environment = {});
   ~Program();

@@ -321,6 +321,14 @@ ScriptedServer::ScriptedServer(Answer answer, bool tls, const Certificate& certi
     inside_->context = SSL_CTX_new(TLS_server_method());
     inside_->pem_file = fmt::format("/tmp/tutti-test-{}-{}.pem", getpid(), inside_->port);
     make_certificate(certificate, inside_->context, inside_->pem_file);
+    if (!certificate.clients_file.empty()) {
+      TUTTI_CHECK(SSL_CTX_load_verify_file(inside_->context, certificate.clients_file.c_str()) ==
+                  1);
+      SSL_CTX_set_verify(inside_->context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                         nullptr);
+      const unsigned char name[] = "tutti test";
+      SSL_CTX_set_session_id_context(inside_->context, name, sizeof name);
+    }
   }
   inside_->acceptor = std::thread([this] { inside_->accept_loop(); });
 }

@@ -144,15 +144,22 @@ TEST(TroubledFrontends, ConnectionsAskASilentPeerWhetherItIsThere) {
 }
 
 TEST(Credentials, AreNotQuotedFromAServersError) {
-  const std::vector<wire::Header> headers{{"Content-Type", "application/json"},
-                                          {"Authorization", "Bearer sk-0123456789"}};
+  wire::TargetSpec target;
+  target.headers = {{"Content-Type", "application/json"},
+                    {"Authorization", "Bearer sk-0123456789"},
+                    {"X-Team-Pass", "open sesame"}};
+  const auto proxy = target::parse_proxy("http://anna:pass%20word@proxy:3128");
+  ASSERT_TRUE(proxy) << proxy.error().message;
   const auto hidden = [&](std::string text) {
-    target::hide_credentials(headers, text);
+    target::hide_credentials(target, *proxy, text);
     return text;
   };
   EXPECT_EQ(hidden("bad key sk-0123456789, sk-0123456789!"), "bad key <redacted>, <redacted>!");
   EXPECT_EQ(hidden("cut: sk-012345"), "cut: <redacted");
   EXPECT_EQ(hidden("sk-01 application/json"), "sk-01 application/json");
+  EXPECT_EQ(hidden("who says open sesame?"), "who says <redacted>?");
+  EXPECT_EQ(hidden("407: Basic YW5uYTpwYXNzIHdvcmQ= or pass word"),
+            "407: Basic <redacted> or <redacted");
   EXPECT_EQ(hidden(""), "");
 }
 
