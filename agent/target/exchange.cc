@@ -187,7 +187,9 @@ void configure_handle(CURL* easy, const ExchangeShared& shared) {
 }
 
 Exchange::Exchange(const ExchangeShared& shared)
-    : shared_(shared), easy_(curl_easy_init()), reply_(shared.config->target->api) {
+    : shared_(shared),
+      easy_(curl_easy_init()),
+      reply_(shared.config->target->api, shared.config->videos) {
   TUTTI_CHECK(easy_ != nullptr);
   configure_handle(easy_, shared_);
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
