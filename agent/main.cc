@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/session/agent_host.h"
+#include "agent/target/video_folder.h"
 #include "common/base/log.h"
 #include "common/base/time.h"
 #include "common/sys/rendezvous.h"
@@ -86,6 +87,10 @@ void describe(CLI::App& app, session::AgentSettings& settings, Meeting& meeting,
                  "where a copy of all records is kept until the run has ended; from it tutti "
                  "report --from-spools rebuilds the report of a run that lost its coordinator")
       ->capture_default_str();
+  app.add_option("--video-dir", settings.video_folder,
+                 "where videos are written that a server sends as raw MP4 bytes (api_type "
+                 "videogen); without it such replies are failures")
+      ->envname(target::kVideoFolderVariable);
   auto* keys = app.add_option("--keys", settings.keys_file,
                               "file with this agent's key pair (tutti keys new FILE)");
   auto* coordinator = app.add_option("--coordinator-key", settings.coordinator_file,

@@ -257,6 +257,7 @@ base::Result<std::unique_ptr<Engine>> Engine::start(EngineConfig config, const b
     WorkerConfig worker;
     worker.transport.target = &kept.target;
     worker.transport.bodies = kept.bodies;
+    worker.transport.videos = &kept.videos;
     worker.transport.frontends = inside->frontends;
     worker.transport.slots = share_of(kept.slots, count, i);
     worker.transport.connections_max = share_of(kept.target.connections_max, count, i);

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/target/video_folder.h"
 #include "common/base/result.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
@@ -25,6 +26,7 @@ namespace tutti::drive {
 struct EngineConfig {
   wire::TargetSpec target{};
   const data::BodySet* bodies = nullptr;  // outlives the engine
+  target::VideoFolder videos{};
   std::uint32_t workers = 1;
   std::uint32_t slots = 1;                // the most in flight at once, all workers
   std::uint32_t first_global_worker = 0;  // for pinned frontends: this agent's first worker number

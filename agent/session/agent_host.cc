@@ -371,6 +371,7 @@ void AgentHost::start_engine(EngineStart&& command) {
   drive::EngineConfig config;
   config.target = std::move(command.target);
   config.bodies = &*bodies_;
+  config.videos = {settings_.video_folder, machine_.run()};
   config.workers = settings_.workers;
   config.slots = std::max(1U, command.slots);
   config.first_global_worker = machine_.number() * settings_.workers;

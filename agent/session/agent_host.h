@@ -23,6 +23,7 @@ struct AgentSettings {
   std::vector<std::string> source_addresses;  // instead of the run's; checked by serve()
   std::string cache_folder;
   std::string spool_folder;
+  std::string video_folder;      // of raw videos (target/video_folder.h); empty: none
   std::string keys_file;         // our key pair; with it …
   std::string coordinator_file;  // … the coordinator's public key
   bool insecure = false;

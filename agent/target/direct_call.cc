@@ -40,7 +40,7 @@ std::string_view write_mark(std::array<char, 19>& text, std::uint64_t mark) {
 }  // namespace
 
 DirectCall::DirectCall(const DirectShared& shared)
-    : shared_(shared), reply_(shared.config->target->api) {}
+    : shared_(shared), reply_(shared.config->target->api, shared.config->videos) {}
 
 void DirectCall::begin(const Query& query, base::Instant now) {
   begin_record(*record_, query, shared_.config->worker);

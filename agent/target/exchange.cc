@@ -150,7 +150,9 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
 }
 
 Exchange::Exchange(const ExchangeShared& shared)
-    : shared_(shared), easy_(curl_easy_init()), reply_(shared.config->target->api) {
+    : shared_(shared),
+      easy_(curl_easy_init()),
+      reply_(shared.config->target->api, shared.config->videos) {
   TUTTI_CHECK(easy_ != nullptr);
   configure_handle(easy_, shared_);
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);

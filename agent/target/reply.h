@@ -13,6 +13,7 @@
 
 #include "agent/target/gap_tally.h"
 #include "agent/target/reply_event.h"
+#include "agent/target/video_folder.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
 #include "common/text/sse.h"
@@ -37,7 +38,8 @@ enum class EndKind : std::uint8_t {
 
 class Reply {
  public:
-  explicit Reply(base::ApiType api);
+  // `videos` outlives it; null: as one without a path.
+  explicit Reply(base::ApiType api, const VideoFolder* videos = nullptr);
 
   // A new exchange. `stamp_every_chunk` fills Record::chunk_at, otherwise Record::gaps is filled.
   void start(bool want_stream, bool stamp_every_chunk);
@@ -48,7 +50,7 @@ class Reply {
   // Fills every field of `out` that the answer decides: outcome, failure, finish_reason,
   // finish_text, http_status, streamed, first_token_at, last_token_at, content_events,
   // malformed_events, token counts, error_message, output, chunk_at, gaps. Touches no other
-  // field.
+  // field. Its phase and seq name the file of a raw video.
   // `detail` is the transport's own words about a failure ("Connection refused"). Call once per
   // start(), also without a header.
   void on_end(EndKind end, base::Instant at, wire::Record& out, std::string_view detail = {});
@@ -83,11 +85,13 @@ class Reply {
   void read_json_reply();
   wire::Failure judge(EndKind end);
   wire::Failure judge_stream(EndKind end);
-  wire::Failure judge_json(EndKind end);
+  wire::Failure judge_json(EndKind end, const wire::Record& of);
+  wire::Failure take_video(const wire::Record& of);
   void set_message(std::string_view what, std::string_view detail = {});
   void fill(wire::Record& out);
 
   const base::ApiType api_;
+  const VideoFolder* const videos_;
   text::SseParser sse_;
   EventTemplate template_;
   ToolCallMerge tools_;

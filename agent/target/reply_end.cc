@@ -113,7 +113,7 @@ void Reply::on_end(EndKind end, base::Instant at, wire::Record& out, std::string
   } else if (error_seen_) {
     failure = Failure::kStreamError;
   } else {
-    failure = body_kind_ == Body::kEvents ? judge_stream(end) : judge_json(end);
+    failure = body_kind_ == Body::kEvents ? judge_stream(end) : judge_json(end, out);
     if (failure == transport.failure && failure != Failure::kNone) {
       set_message(transport.words, detail);
     }
@@ -159,7 +159,18 @@ Failure Reply::judge_stream(EndKind end) {
   return Failure::kEmptyStream;
 }
 
-Failure Reply::judge_json(EndKind end) {
+Failure Reply::take_video(const wire::Record& of) {
+  static const VideoFolder kNone;
+  const auto path = save_video(videos_ != nullptr ? *videos_ : kNone, of.phase, of.seq, body_);
+  if (!path) {
+    set_message(path.error().message);
+    return Failure::kBadReply;
+  }
+  take_text(TextKind::kContent, *path);
+  return broken_ ? Failure::kBadReply : Failure::kNone;
+}
+
+Failure Reply::judge_json(EndKind end, const wire::Record& of) {
   if (end != EndKind::kComplete) {
     return transport_end(end).failure;
   }
@@ -169,11 +180,8 @@ Failure Reply::judge_json(EndKind end) {
     return stream ? Failure::kEmptyStream : Failure::kBadReply;
   }
   const bool video = api_ == base::ApiType::kVideogen;
-  if (video &&
-      std::string_view(body_).substr(std::min<std::size_t>(4, body_.size()), 4) == "ftyp") {
-    set_message("the reply is a raw MP4 of " + std::to_string(body_.size()) +
-                " bytes, which is not kept: ask for response_format video_path");
-    return Failure::kBadReply;
+  if (video && is_raw_video(body_)) {
+    return take_video(of);
   }
   const EventFacts facts = read_event(body_, api_, EventShape::kWhole);
   if (!facts.valid) {

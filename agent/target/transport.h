@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/target/frontend.h"
+#include "agent/target/video_folder.h"
 #include "common/base/time.h"
 #include "common/base/vocabulary.h"
 #include "common/data/body_set.h"
@@ -111,6 +112,7 @@ struct TransportConfig {
   std::uint32_t connect_rate_max = 0;   // share of the agent's; 0: unbounded, but for …
   std::uint32_t trouble_rate_max = 0;   // … frontends that end connections without a reply
   std::uint32_t global_worker = 0;      // run-wide number: where the sources' turns begin
+  const VideoFolder* videos = nullptr;  // outlives the transport
   std::vector<sys::IpAddress> sources;  // connections come from these; empty: the kernel's pick
 };
 

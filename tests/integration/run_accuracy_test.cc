@@ -379,6 +379,49 @@ TEST(RunAccuracy, ALostRunsSpoolsAreScored) {
   EXPECT_EQ(rebuild(at.folder + "/none", {"--config", "/not/there.yaml"}).exit_code, 2);
 }
 
+// An echo repeats the prompt, so that ROUGE is that of prompt and right text.
+TEST(RunAccuracy, RougeAndCallsAreScored) {
+  const Mock mock(1, {"--text", "echo", "--ttft", "1ms", "--gap", "1ms"});
+  const std::string base = fresh_folder("accuracy-rouge");
+  std::ofstream(base + "/texts.jsonl")
+      << json{{"prompt", "the cats sat"}, {"ground_truth", "The cat sat!"}}.dump() << "\n"
+      << json{{"prompt", "one two three four five six"}, {"ground_truth", "six one"}}.dump()
+      << "\n";
+  std::ofstream(base + "/calls.jsonl")
+      << json{{"prompt", "f(a=1, b='x y')"},
+              {"ground_truth", R"([{"name": "f", "arguments": {"a": 1, "b": "x y"}}])"}}
+             .dump()
+      << "\n";
+  std::ofstream(base + "/run.yaml") << fmt::format(
+      "type: online\n"
+      "model_params: {{name: m, max_new_tokens: 64}}\n"
+      "datasets:\n"
+      "- path: {0}/texts.jsonl\n"
+      "  type: accuracy\n"
+      "  accuracy_config: {{eval_method: rouge, extractor: identity_extractor}}\n"
+      "- path: {0}/calls.jsonl\n"
+      "  type: accuracy\n"
+      "  accuracy_config: {{eval_method: pass_at_1, extractor: function_call_extractor}}\n"
+      "settings: {{load_pattern: {{type: concurrency, target_concurrency: 1}}}}\n"
+      "endpoint_config: {{endpoints: ['{1}']}}\n"
+      "report_dir: {0}/run\n",
+      base, mock.urls()[0]);
+  const Ran ran =
+      run_program({"tutti", "benchmark", "from-config", "-c", base + "/run.yaml", "--mode", "acc"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.output;
+  const json results = read_json(base + "/run/accuracy/accuracy_results.json");
+  EXPECT_EQ(results["average_accuracy"], 1.0) << "of the calls alone";
+  const json texts = results["accuracy_scores"][0];
+  EXPECT_EQ(texts["complete"], true);
+  // 3 of 3 words, and 2 of 6 and 2: F = 2·(2/6)·1/(2/6 + 1) = 1/2; in order 1 of them, F = 1/4.
+  EXPECT_EQ(texts["score"]["rouge1"], "75.0") << texts;
+  EXPECT_EQ(texts["score"]["rougeL"], "62.5") << texts;
+  EXPECT_EQ(texts["score"]["gen_num"], 2);
+  EXPECT_FALSE(texts["score"].contains("rougeLsum"));
+  EXPECT_EQ(results["accuracy_scores"][1]["extractor"], "FunctionCallExtractor");
+  EXPECT_THAT(read_text(base + "/run/report.txt"), HasSubstr("rougeLsum and gen_len need NLTK"));
+}
+
 TEST(RunAccuracy, FailedQueriesAreEmptyAndScoreNothing) {
   const Mock mock(
       1, {"--text", "echo", "--ttft", "1ms", "--gap", "1ms", "--fault", "status:500@at:1-6"});

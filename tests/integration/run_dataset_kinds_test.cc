@@ -65,6 +65,64 @@ TEST(DatasetKinds, APromptOfContentPartsIsAsked) {
   expect_whole("parts-run", base + "/parts.jsonl", 1);
 }
 
+std::vector<nlohmann::json> issued_prompts(const std::string& folder) {
+  std::vector<nlohmann::json> out;
+  for (const auto& event : read_jsonl(folder + "/events.jsonl")) {
+    if (event["event_type"] == "sample.issued") {
+      out.push_back(event["data"]);
+    }
+  }
+  return out;
+}
+
+TEST(DatasetKinds, TokenIdsAreToldInTheEventFile) {
+  const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--tokens", "2"});
+  const std::string base = fresh_folder("kinds-ids");
+  std::ofstream(base + "/ids.jsonl") << "{\"input_tokens\":[5,6,7]}\n";
+  for (const std::string api : {"sglang", "openai_completions"}) {
+    const std::string folder = base + "/" + api;
+    const Ran ran =
+        run_program({"tutti", "benchmark", "offline", "--endpoints", mock.urls()[0], "--model", "m",
+                     "--dataset", base + "/ids.jsonl", "--api-type", api, "--report-dir", folder});
+    ASSERT_EQ(ran.exit_code, 0) << ran.output;
+    const auto prompts = issued_prompts(folder);
+    ASSERT_EQ(prompts.size(), 1U);
+    EXPECT_EQ(prompts[0][0], "PromptData");
+    EXPECT_TRUE(prompts[0][1].is_null());
+    EXPECT_EQ(prompts[0][2], nlohmann::json({5, 6, 7}));
+  }
+}
+
+TEST(DatasetKinds, RandomPromptsAreDrawnAndAsked) {
+  if (!tutti_rust_present()) {
+    GTEST_SKIP() << "built without cargo";
+  }
+  const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--tokens", "2"});
+  const std::string base = fresh_folder("kinds-random");
+  std::ofstream(base + "/random.yaml") << fmt::format(
+      "type: offline\n"
+      "model_params: {{name: m}}\n"
+      "datasets:\n"
+      "- {{name: random, generate_params: {{tokenizer: {}/tests/support/tiny_model, num_sequences: "
+      "5,\n   input_seq_length: 9}}}}\n"
+      "endpoint_config: {{endpoints: ['{}']}}\n"
+      "report_dir: {}/run\n",
+      kSource, mock.urls()[0], base);
+  const Ran ran = run_program({"tutti", "benchmark", "from-config", "-c", base + "/random.yaml"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("5 prompts of 9 to 9 tokens are drawn, seed 42"));
+  const auto cases = read_json(kSource + "/tests/conformance/random_prompts.json");
+  std::vector<std::string> expected;
+  for (const auto& row : cases[0]["rows"]) {
+    expected.push_back(row["prompt"]);
+  }
+  std::vector<std::string> asked;
+  for (const auto& prompt : issued_prompts(base + "/run")) {
+    asked.push_back(prompt[1]);
+  }
+  EXPECT_THAT(asked, testing::UnorderedElementsAreArray(expected));
+}
+
 // A predefined set from its cache, in the folder where the run is started; rows as max_samples
 // takes them.
 TEST(DatasetKinds, APredefinedSetComesFromItsCacheOrIsSaidToBeMissing) {

@@ -260,6 +260,34 @@ TEST(EngineWays, EveryScriptOfTheOtherApisGivesTheSameRecord) {
   }
 }
 
+TEST(EngineWays, BothKeepRawVideos) {
+  const std::string video(
+      "\0\0\0\x18"
+      "ftypisom",
+      12);
+  const std::string reply =
+      "HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 12\r\n\r\n" + video;
+  for (const base::Way way : {base::Way::kDirect, base::Way::kMulti}) {
+    ScriptedServer server([&reply](const ScriptedRequest&) { return bytes(reply); });
+    EngineRig rig({server.url()}, false);
+    rig.config.target.way = way;
+    rig.config.target.api = base::ApiType::kVideogen;
+    const std::string folder = testing::TempDir() + "/tutti-ways-videos";
+    rig.config.videos = {folder, base::Id{5, 6}};
+    rig.arm(base::Pacing::kClosedLoop, 1);
+    rig.issue(2);
+    ASSERT_TRUE(rig.pump_records(2));
+    for (const wire::Record& record : rig.records) {
+      const std::string path =
+          folder + "/" + base::query_id({5, 6}, record.phase, record.seq) + ".mp4";
+      EXPECT_EQ(record.output.content_first, path) << record.error_message;
+      EXPECT_EQ(std::filesystem::file_size(path), 12U);
+    }
+    std::filesystem::remove_all(folder);
+    rig.engine().stop();
+  }
+}
+
 // Without close_notify a close may be somebody else's, and says nothing of the body's end
 // (RFC 9112, 9.8). libcurl 7.88 takes it for the end all the same.
 bool ends_by_close_alone(const Case& each) {

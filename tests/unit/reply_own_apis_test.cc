@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "tests/unit/reply_driver.h"
 
 namespace tutti::target {
@@ -116,13 +121,49 @@ TEST(ReplyVideo, NamesTheVideo) {
   EXPECT_EQ(whole(api, R"({"error":"full"})").failure, Failure::kStreamError);
 }
 
-TEST(ReplyVideo, ARawVideoIsRefusedByName) {
+TEST(ReplyVideo, ARawVideoWithoutAFolderIsAFailureThatSaysSo) {
   const Record raw = whole(base::ApiType::kVideogen, std::string("\0\0\0\x18"
                                                                  "ftypisom\0\0",
                                                                  14));
   EXPECT_EQ(raw.failure, Failure::kBadReply);
   EXPECT_THAT(raw.error_message, HasSubstr("raw MP4 of 14 bytes"));
+  EXPECT_THAT(raw.error_message, HasSubstr("set INFERENCE_ENDPOINT_VIDEOGEN_FALLBACK_DIR"));
   EXPECT_THAT(raw.error_message, HasSubstr("response_format video_path"));
+}
+
+TEST(ReplyVideo, ARawVideoGoesToTheFolderUnderItsQuerysId) {
+  std::string name = (std::filesystem::temp_directory_path() / "tutti-videos-XXXXXX").string();
+  const std::string base = mkdtemp(name.data());
+  const std::string bytes(
+      "\0\0\0\x18"
+      "ftypisom\0\n more",
+      20);
+  const VideoFolder folder{base + "/new", base::Id{1, 2}};
+  Reply reply(base::ApiType::kVideogen, &folder);
+  Record record;
+  record.phase = 1;
+  record.seq = 7;
+  reply.start(false, false);
+  reply.on_header(200, "video/mp4");
+  reply.on_body(bytes.substr(0, 6), at_ms(1));
+  reply.on_body(bytes.substr(6), at_ms(2));
+  reply.on_end(EndKind::kComplete, at_ms(3), record);
+  EXPECT_EQ(record.outcome, Outcome::kOk) << record.error_message;
+  const std::string path = folder.path + "/" + base::query_id(folder.run, 1, 7) + ".mp4";
+  EXPECT_EQ(record.output.content_first, path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string kept{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(kept, bytes);
+
+  const VideoFolder bad{"/proc/nowhere", base::Id{1, 2}};
+  Reply other(base::ApiType::kVideogen, &bad);
+  other.start(false, false);
+  other.on_header(200, "video/mp4");
+  other.on_body(bytes, at_ms(1));
+  other.on_end(EndKind::kComplete, at_ms(2), record);
+  EXPECT_EQ(record.failure, Failure::kBadReply);
+  EXPECT_THAT(record.error_message, HasSubstr("cannot be written to /proc/nowhere/"));
+  std::filesystem::remove_all(base);
 }
 
 TEST(ReplyVideo, IsBounded) {

@@ -213,6 +213,23 @@ TEST(ReplyStream, CountsMalformedEventsAndGoesOn) {  // ST6, T32
   EXPECT_EQ(r.output.content_first + r.output.content_rest, "abc");
 }
 
+// The reference's six ways to find a document in an event's bytes. Three are ours too; where it
+// matches by a pattern and not by the grammar of event streams, we go by the grammar.
+TEST(ReplyStream, FindsDocumentsByTheGrammarOfEventStreams) {
+  const auto told = [](const std::string& bytes) {
+    const Record r = play(stream({bytes + "\n\n", finish("stop"), kDone}));
+    return std::pair(r.output.content_first, r.malformed_events);
+  };
+  const std::string a = R"({"choices":[{"delta":{"content":"a"}}]})";
+  using Told = std::pair<std::string, std::uint32_t>;
+  EXPECT_EQ(told("data:" + a), Told("a", 0U));
+  EXPECT_EQ(told("data: {}"), Told("", 0U));
+  EXPECT_EQ(told("data: " + a + " t}"), Told("", 1U));
+  EXPECT_EQ(told("data: " + a + " data: " + a), Told("", 1U));  // one broken document there, too
+  EXPECT_EQ(told("xdata: " + a), Told("", 0U));                 // there a match: no such field
+  EXPECT_EQ(told("data: \n" + a), Told("", 0U));                // there a match: another line
+}
+
 TEST(ReplyStream, IgnoresEmptyEventsAndForeignFields) {
   const Record r = play(stream({event("{}"), event(""), event(R"({"timings":{"x":1}})"),
                                 "event: ping\ndata: {\"type\":\"ping\"}\n\n", ": keep-alive\n\n",
