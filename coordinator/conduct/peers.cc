@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "common/base/log.h"
@@ -12,13 +14,15 @@ namespace tutti::conduct {
 namespace {
 
 constexpr std::size_t kGoneMax = 65'536;
+constexpr std::size_t kReadyMax = 1024;  // dialled sockets that are looked at in one turn
 constexpr std::size_t kRefusalsLoggedMax = 32;
 constexpr base::Duration kSleepMax = base::Duration::millis(100);
 constexpr base::Duration kPollAgain = base::Duration::micros(100);  // a link that is due already
 
 }  // namespace
 
-Peers::Peers(PeerSettings settings) : settings_(std::move(settings)), self_(base::fresh_id()) {}
+Peers::Peers(PeerSettings settings)
+    : settings_(std::move(settings)), self_(base::fresh_id()), dial_poller_(kReadyMax) {}
 
 base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::Instant now) {
   std::unique_ptr<Peers> peers(new Peers(std::move(settings)));
@@ -52,7 +56,16 @@ base::Result<std::unique_ptr<Peers>> Peers::open(PeerSettings settings, base::In
     peer.dialled = &peers->dials_.back();
     peer.endpoint = endpoint;
     const AgentKey key = peers->next_key_++;
-    peers->touch(key, peers->peers_.emplace(key, std::move(peer)).first->second);
+    const int fd = peer.dialled->fd();
+    if (!peers->dial_poller_.add(fd, sys::kReadable)) {
+      return base::fail(base::ExitCode::kSetup,
+                        fmt::format("{}: cannot watch its connection: {}", endpoint,
+                                    std::generic_category().message(errno)));
+    }
+    peers->dialled_.emplace(fd, key);
+    Peer& kept = peers->peers_.emplace(key, std::move(peer)).first->second;
+    peers->touch(key, kept);
+    peers->stir(key, kept);
   }
   return peers;
 }
@@ -112,6 +125,7 @@ void Peers::take(std::string&& bytes, std::size_t listener, const std::string& r
         listeners_[listener].send(route, ours);
       } else if (const auto found = peers_.find(dialled); found != peers_.end()) {
         found->second.dialled->send(ours);
+        stir(dialled, found->second);
       }
     }
     return;
@@ -134,6 +148,13 @@ void Peers::touch(AgentKey key, Peer& peer) {
   if (!peer.touched) {
     peer.touched = true;
     touched_.push_back(key);
+  }
+}
+
+void Peers::stir(AgentKey key, Peer& peer) {
+  if (!peer.stirred) {
+    peer.stirred = true;
+    stirred_.push_back(key);
   }
 }
 
@@ -160,7 +181,6 @@ void Peers::deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant
 void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
   std::string route;
   std::string bytes;
-  const std::size_t each = kReceivedMax / (dials_.size() + 1) + 1;  // so that all get their turn
   bool more = false;
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     std::size_t frames = 0;
@@ -173,21 +193,45 @@ void Peers::receive(base::Instant now, std::vector<PeerEvent>& out) {
     }
     more = more || frames == kReceivedMax || total >= kReceivedBytesMax;
   }
-  for (auto& [key, peer] : peers_) {
-    if (dials_.empty()) {
-      break;
-    }
-    std::size_t taken = 0;
-    while (peer.dialled != nullptr && taken < each && peer.dialled->receive(bytes)) {
-      ++taken;
-      take(std::move(bytes), 0, {}, key, now, out);
-    }
-    more = more || taken == each;
-  }
+  more = (!dials_.empty() && receive_dialled(now, out)) || more;
   all_heard_ = !more;
   if (!more) {
     emptied_at_ = now;
   }
+}
+
+// Looks at those sockets only that have told of something, or that a send may have taken that word
+// from. They are asked now, not when the wait ended: this process may have been stopped since. True
+// when something may be left.
+bool Peers::receive_dialled(base::Instant now, std::vector<PeerEvent>& out) {
+  const auto ready = dial_poller_.wait(0);
+  for (const sys::Ready& each : ready) {
+    const AgentKey key = dialled_.at(each.fd);
+    stir(key, peers_.at(key));
+  }
+  bool more = ready.size() == kReadyMax;
+  const std::size_t most = kReceivedMax / (dials_.size() + 1) + 1;  // so that all get their turn
+  std::vector<AgentKey> keys;
+  keys.swap(stirred_);
+  std::string bytes;
+  for (const AgentKey key : keys) {
+    const auto found = peers_.find(key);
+    if (found == peers_.end()) {
+      continue;
+    }
+    Peer& peer = found->second;
+    peer.stirred = false;
+    std::size_t taken = 0;
+    while (taken < most && peer.dialled->receive(bytes)) {
+      ++taken;
+      take(std::move(bytes), 0, {}, key, now, out);
+    }
+    if (taken == most) {
+      more = true;
+      stir(key, peer);
+    }
+  }
+  return more;
 }
 
 void Peers::send(AgentKey agent, const wire::Message& message, base::Instant now) {
@@ -215,11 +259,12 @@ bool Peers::can_send(AgentKey agent, std::size_t bytes) const {
          found->second.link.can_send(bytes);
 }
 
-void Peers::transmit(Peer& peer, const wire::Frame& frame) {
+void Peers::transmit(AgentKey key, Peer& peer, const wire::Frame& frame) {
   // A frame the socket did not take is lost; the link repeats it.
   const std::string bytes = wire::encode_envelope(frame);
   if (peer.dialled != nullptr) {
     peer.dialled->send(bytes);
+    stir(key, peer);
   } else if (!peer.route.empty()) {
     listeners_[peer.listener].send(peer.route, bytes);
   }
@@ -273,7 +318,7 @@ void Peers::poll_peer(Peerage::iterator at, base::Instant now, std::vector<PeerE
     frames_.clear();
     peer.link.poll(now, frames_);
     for (const auto& frame : frames_) {
-      transmit(peer, frame);
+      transmit(key, peer, frame);
     }
   }
   const bool stuck = peer.backlog.size() > kBacklogMax;
@@ -298,6 +343,9 @@ void Peers::poll_peer(Peerage::iterator at, base::Instant now, std::vector<PeerE
                             : fmt::format("nothing heard for {:.1f} s{}{}",
                                           (now - peer.link.heard_at()).to_seconds(),
                                           hint.empty() ? "" : ": ", hint)});
+  }
+  if (peer.dialled != nullptr) {
+    dial_poller_.remove(peer.dialled->fd());
   }
   by_incarnation_.erase(peer.link.peer());
   if (gone_.size() < kGoneMax) {
@@ -350,13 +398,28 @@ void Peers::wait(base::Instant now, base::Instant until, std::vector<wire::WaitF
   for (auto& socket : listeners_) {
     sockets.push_back(&socket);
   }
-  for (auto at = peers_.begin(); at != peers_.end() && !dials_.empty(); ++at) {
-    if (at->second.dialled != nullptr) {
-      sockets.push_back(at->second.dialled);
-    }
+  base::Duration most = std::clamp(until - now, base::Duration{}, kSleepMax);
+  if (!dials_.empty()) {
+    most = input_waits() ? base::Duration{} : most;
+    fds.push_back({dial_poller_.fd(), false});
   }
-  const base::Duration most = std::clamp(until - now, base::Duration{}, kSleepMax);
   wire::wait_input(sockets, fds, most);
+  if (!dials_.empty()) {
+    fds.pop_back();
+  }
+}
+
+// Of the sockets that were sent on, those without input will tell when some comes.
+bool Peers::input_waits() {
+  std::erase_if(stirred_, [this](AgentKey key) {
+    const auto found = peers_.find(key);
+    const bool quiet = found == peers_.end() || !found->second.dialled->has_input();
+    if (quiet && found != peers_.end()) {
+      found->second.stirred = false;
+    }
+    return quiet;
+  });
+  return !stirred_.empty();
 }
 
 }  // namespace tutti::conduct

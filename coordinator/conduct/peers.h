@@ -13,11 +13,13 @@
 #include <queue>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "common/base/result.h"
 #include "common/base/time.h"
+#include "common/sys/poller.h"
 #include "common/wire/codec.h"
 #include "common/wire/envelope.h"
 #include "common/wire/link.h"
@@ -93,6 +95,7 @@ class Peers {
     bool heard = false;
     bool closing = false;
     bool touched = false;  // in touched_
+    bool stirred = false;  // in stirred_
     base::Instant close_by{};
     base::Instant wake_at = base::kFarFuture;  // its earliest entry in wakes_
   };
@@ -110,10 +113,13 @@ class Peers {
   AgentKey key_for(const wire::Frame& frame, AgentKey dialled, base::Instant now,
                    std::vector<PeerEvent>& out);
   void touch(AgentKey key, Peer& peer);
+  void stir(AgentKey key, Peer& peer);
+  bool receive_dialled(base::Instant now, std::vector<PeerEvent>& out);
+  bool input_waits();
   void poll_peer(Peerage::iterator at, base::Instant now, std::vector<PeerEvent>& out);
   void deliver(AgentKey key, Peer& peer, wire::Frame&& frame, base::Instant now,
                std::vector<PeerEvent>& out);
-  void transmit(Peer& peer, const wire::Frame& frame);
+  void transmit(AgentKey key, Peer& peer, const wire::Frame& frame);
   void refuse(const std::string& why);
   void tell_denied();
   void flush_backlog(Peer& peer, base::Instant now);
@@ -123,11 +129,14 @@ class Peers {
   wire::SocketContext context_;
   std::vector<wire::ListenSocket> listeners_;
   std::deque<wire::DialSocket> dials_;
+  sys::Poller dial_poller_;                    // their descriptors
+  std::unordered_map<int, AgentKey> dialled_;  // whose they are
   Peerage peers_;
   // So that a turn costs what happened in it, not what there is: peers that something has happened
   // to, and the instants at which the others want to be looked at.
   std::vector<AgentKey> touched_;
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+  std::vector<AgentKey> stirred_;  // dialled ones whose sockets may have input
   bool all_heard_ = true;
   base::Instant emptied_at_{};  // nothing was waiting in the sockets then
   std::map<base::Id, AgentKey> by_incarnation_;

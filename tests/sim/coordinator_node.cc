@@ -130,11 +130,27 @@ void CoordinatorNode::hear(std::size_t from, const std::string& bytes) {
       if (known != nullptr && known->lost) {
         continue;  // as RunHost::take_batch()
       }
+      if (disk_full_) {
+        refuse(from, *batch);
+        continue;
+      }
       step(conduct::RecordsStored{from, batch->number, ledger_.accept(from, *batch)});
     } else {
       step(conduct::MessageFrom{from, std::move(message)});
     }
   }
+}
+
+// As RunHost::refuse_batch().
+void CoordinatorNode::refuse(std::size_t from, const wire::RecordBatch& batch) {
+  const conduct::RunState state = machine_.state();
+  refused_ = refused_ || (state >= conduct::RunState::kArmed &&
+                          state <= conduct::RunState::kDraining && machine_.roster().alive(from));
+  conduct::RecordsRefused refused{from, batch.number, {}, kDiskFull};
+  for (const wire::Record& record : batch.records) {
+    refused.records.push_back({record.phase, record.seq, record.outcome});
+  }
+  step(refused);
 }
 
 // Nobody's part grows or shrinks by another's loss: it is what the whole crowd's split gives it.

@@ -51,6 +51,9 @@ class CoordinatorNode {
   void dial(std::size_t node);
   void ask_stop(conduct::StopKind kind);
   void crash() { crashed_ = true; }
+  static constexpr const char* kDiskFull = "the disk is full";
+  void fill_disk() { disk_full_ = true; }
+  bool refused() const { return refused_; }  // a batch of a running phase
   void freeze(Duration lasts);  // SIGSTOP, and SIGCONT later; frames wait, up to a socket's queue
   bool crashed() const { return crashed_; }
 
@@ -87,6 +90,7 @@ class CoordinatorNode {
 
   void receive(std::size_t from, const std::string& bytes);
   void hear(std::size_t from, const std::string& bytes);
+  void refuse(std::size_t from, const wire::RecordBatch& batch);
   void thaw();
   bool frozen() const { return world_.now() < frozen_until_; }
   void check_slots(const conduct::PhaseStarted& started);
@@ -110,6 +114,8 @@ class CoordinatorNode {
   Instant frozen_until_{};
   std::map<std::size_t, Instant> given_up_;
   bool crashed_ = false;
+  bool disk_full_ = false;
+  bool refused_ = false;
   std::optional<conduct::Outcome> finish_;
   Instant finished_at_{};
   std::map<std::uint32_t, Instant> settled_;

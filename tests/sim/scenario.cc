@@ -126,7 +126,7 @@ bool Scenario::only_agents_fail() const {
                   [](const conduct::RunPhase& phase) { return phase.drain_timeout.ns > 0; });
   const bool ours = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
     return fault.kind == FaultKind::kStop || fault.kind == FaultKind::kWatchdogStop ||
-           fault.kind == FaultKind::kCoordinatorCrash ||
+           fault.kind == FaultKind::kCoordinatorCrash || fault.kind == FaultKind::kDiskFull ||
            (fault.kind == FaultKind::kCoordinatorFreeze && !harmless(fault));
   });
   // A reply that comes late because somebody stood still must not count as silence.
@@ -223,6 +223,11 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   if (world.maybe(0.25)) {  // as far as two clocks may run apart
     scenario.clock_drift_max = 0.999 * roster::ClockEstimate::kDriftMax / 2;
+  }
+  if (world.maybe(0.05)) {
+    const double second = world.log_uniform(0.5, 40.0);
+    scenario.faults.push_back(
+        {FaultKind::kDiskFull, Instant{static_cast<std::int64_t>(second * 1e9)}});
   }
   return scenario;
 }

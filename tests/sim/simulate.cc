@@ -127,6 +127,10 @@ class Play {
         fates_.coordinator_silent(base::kFarFuture - Instant{}, running());
         coordinator_.crash();
         break;
+      case FaultKind::kDiskFull:
+        world_.note("disk full", 0);
+        coordinator_.fill_disk();
+        break;
       case FaultKind::kLateAgent:
         start_agent(add_agent(fmt::format("agent-{}", fault.agent)), Duration{});
         break;
@@ -314,6 +318,13 @@ class Play {
       witness_.complain("nothing went wrong, but the run is {}{}, {} events made no sense",
                         outcome.complete ? "complete" : "incomplete",
                         outcome.valid ? "" : " and invalid", illegal());
+    }
+    const bool named =
+        std::any_of(outcome.reasons.begin(), outcome.reasons.end(),
+                    [](const std::string& reason) { return reason == CoordinatorNode::kDiskFull; });
+    if (named != coordinator_.refused() || (named && (outcome.complete || outcome.valid))) {
+      witness_.complain("records were {}refused, and the run {} it", named ? "" : "not ",
+                        named ? "says" : "does not say");
     }
     judge_losses(outcome);
     if (outcome.complete) {

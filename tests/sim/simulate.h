@@ -26,6 +26,7 @@ enum class FaultKind : std::uint8_t {
   kAgentFreeze,        // for `lasts`, as SIGSTOP and SIGCONT do
   kCoordinatorFreeze,  // the same
   kCoordinatorSlow,    // for `lasts` it runs a tenth of the time
+  kDiskFull,           // the coordinator's: from now on it can store nothing
   kLateAgent,          // one more agent calls, under a name of its own or a taken one
 };
 

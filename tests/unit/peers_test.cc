@@ -91,6 +91,90 @@ TEST(Peers, DialAThousandAgents) {
   EXPECT_EQ(events.size(), 1'000U);
 }
 
+// An agent that is dialled: answers each message with a word of its own.
+struct Called {
+  Called(const wire::SocketContext& context, int number, Instant now)
+      : socket(std::move(
+            *wire::ListenSocket::open(context, socket_path(fmt::format("called-{}", number)), {}))),
+        link({}, base::fresh_id(), now) {}
+
+  void turn(Instant now) {
+    std::string bytes;
+    std::vector<wire::Delivered> delivered;
+    while (socket.receive(route, bytes)) {
+      link.receive(std::move(*wire::decode_envelope(bytes)), now, delivered);
+    }
+    for (std::size_t i = 0; i < delivered.size(); ++i) {
+      auto encoded = wire::encode(wire::Message(wire::Drained{0, said++, 0}));
+      ASSERT_TRUE(link.send(encoded.plane, std::move(encoded.bytes), now));
+    }
+    std::vector<wire::Frame> frames;
+    link.poll(now, frames);
+    for (const auto& frame : frames) {
+      socket.send(route, wire::encode_envelope(frame));
+    }
+  }
+
+  wire::ListenSocket socket;
+  wire::Link link;
+  std::string route;
+  std::uint64_t said = 0;
+};
+
+// Only those that told of something are looked at, and a send may take that word from a socket:
+// nobody may be overheard for it, in whatever order they speak.
+TEST(Peers, HearEachOfManyDialledAgents) {
+  constexpr std::size_t kAgents = 40;
+  constexpr std::uint64_t kWords = 50;  // to each
+  const base::SystemClock clock;
+  const wire::SocketContext context;
+  std::vector<std::unique_ptr<Called>> agents;
+  PeerSettings settings;
+  for (std::size_t i = 0; i < kAgents; ++i) {
+    agents.push_back(std::make_unique<Called>(context, static_cast<int>(i), clock.mono()));
+    settings.dial.push_back(agents.back()->socket.endpoint());
+  }
+  settings.dial_patience = Duration::seconds(60);
+  auto opened = Peers::open(std::move(settings), clock.mono());
+  ASSERT_TRUE(opened) << opened.error().message;
+  Peers& peers = **opened;
+  std::vector<PeerEvent> events;
+  peers.announce_dialled(events);
+  std::vector<AgentKey> keys;
+  for (const auto& event : events) {
+    keys.push_back(std::get<PeerJoined>(event).agent);
+  }
+  Seen seen;
+  std::vector<std::uint64_t> asked(kAgents, 0);
+  std::size_t heard = 0;
+  const Instant end = clock.mono() + Duration::seconds(30);
+  for (std::size_t turn = 0; heard < kAgents * kWords && clock.mono() < end; ++turn) {
+    const Instant now = clock.mono();
+    events.clear();
+    peers.receive(now, events);
+    heard += seen.take(events);
+    events.clear();
+    // One after the other, some of them while answers are on their way.
+    for (const std::size_t i : {turn % kAgents, turn * 7 % kAgents}) {
+      if (asked[i] < kWords) {
+        ++asked[i];
+        peers.send(keys[i], wire::Goodbye{}, now);
+      }
+    }
+    peers.poll(now, events);
+    seen.take(events);
+    for (const auto& agent : agents) {
+      agent->turn(now);
+    }
+    std::vector<wire::WaitFd> none;
+    peers.wait(now, now + Duration::millis(1), none);
+    EXPECT_TRUE(none.empty());
+  }
+  EXPECT_EQ(heard, kAgents * kWords);
+  EXPECT_TRUE(seen.in_order);
+  EXPECT_EQ(seen.lost, 0U);
+}
+
 TEST(Peers, TakeABoundedPartAtATimeAndLoseNobodyWhoseFramesWait) {
   PeerSettings settings;
   settings.listen = {socket_path("listen")};
