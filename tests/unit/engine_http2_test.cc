@@ -210,6 +210,24 @@ TEST(EngineHttp2, AStreamThatRunsOutOfTimeLeavesItsNeighboursAlone) {
 }
 
 // ---- other versions
+// One connection at a time is opened for all who wait; if each then had its own time for another,
+// they would take a minute.
+TEST(EngineHttp2, ThoseWhoWaitForAConnectionThatDoesNotStandFailWithIt) {
+  const support::DeafPort nobody;
+  EngineRig rig({nobody.url()});
+  speak_two(rig, 100);
+  rig.config.slots = 30;
+  rig.config.target.connect_timeout = Duration::seconds(2);
+  rig.arm(base::Pacing::kClosedLoop, 30);
+  rig.issue(30);
+  ASSERT_TRUE(rig.pump_records(30));
+  for (const auto& record : rig.records) {
+    EXPECT_EQ(record.failure, Failure::kConnectTimeout) << record.error_message;
+    EXPECT_FALSE(record.sent_at.is_set());
+  }
+  rig.engine().stop();
+}
+
 // ------------------------------------------------------------------------------
 
 TEST(EngineHttp2, AnHttpsFrontendWithoutItIsSaidBeforeTheRunAndFailsIn) {
