@@ -29,7 +29,8 @@ bool MultiTransport::finds_place(const Shard& shard, std::uint16_t frontend, bas
   Exchange& first = *shard.waiting[frontend].oldest()->call;
   const std::uint64_t streams = shard.streams[frontend];
   const std::uint64_t opening = shard.opening[frontend];
-  const bool more = may_open_one_more(shard, frontend);
+  const bool more =
+      may_open_one_more(shard, frontend) || (first.found_none && shard.busy[frontend] == opening);
   first.opens = false;
   if (shard.standing[frontend] * streams > shard.busy[frontend] - opening &&
       !(first.found_none && more)) {
@@ -46,7 +47,7 @@ bool MultiTransport::finds_place(const Shard& shard, std::uint16_t frontend, bas
 
 void MultiTransport::serve_line(Shard& shard, std::uint16_t frontend, base::Instant now) {
   const auto& line = shard.waiting[frontend];
-  while (line.oldest() != nullptr && finds_place(shard, frontend, now)) {
+  while (!failing_line_ && line.oldest() != nullptr && finds_place(shard, frontend, now)) {
     launch_stream(shard, *line.oldest()->call);
   }
 }
@@ -86,6 +87,22 @@ bool MultiTransport::goes_back_to_line(Shard& shard, Exchange& exchange) {
   wait_to_connect(exchange);
   serve_line(shard, frontend, clock_.mono());
   return true;
+}
+
+// The connection they waited for did not stand in time: they have no more time for another than a
+// query that opens its own. Queries that start meanwhile stay in line until the end.
+void MultiTransport::fail_line(Shard& shard, std::uint16_t frontend, base::Instant now) {
+  const auto& line = shard.waiting[frontend];
+  const base::Duration limit = config_.target->connect_timeout;
+  while (line.oldest() != nullptr && line.oldest()->call->started_at() + limit <= now) {
+    Exchange& first = *line.oldest()->call;
+    end(first, now, EndKind::kConnectTimeout,
+        first.frontend_label() + ": the connection it waited for did not stand in time");
+  }
+  failing_line_ = false;
+  for (Shard& each : shards_) {
+    each.line_moves = true;
+  }
 }
 
 // It has what it was to open, or has ended.

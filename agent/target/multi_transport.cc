@@ -406,10 +406,16 @@ void MultiTransport::deliver(Shard& shard) {
     if (exchange.found_none && goes_back_to_line(shard, exchange)) {
       continue;
     }
-    std::unique_ptr<wire::Record>& record = exchange.finish(code, clock_.mono());
-    paces_.note_end(exchange.frontend(), *record);
+    const base::Instant now = clock_.mono();
+    const std::uint16_t frontend = exchange.frontend();
+    std::unique_ptr<wire::Record>& record = exchange.finish(code, now);
+    paces_.note_end(frontend, *record);
+    failing_line_ = multiplexes() && record->failure == wire::Failure::kConnectTimeout;
     release(exchange);
     sink_.on_done(record);
+    if (failing_line_) {
+      fail_line(shard, frontend, now);
+    }
   }
 }
 

@@ -132,6 +132,7 @@ class MultiTransport final : public Transport, private SocketSource {
   bool may_open_one_more(const Shard& shard, std::uint16_t frontend) const;
   void launch_stream(Shard& shard, Exchange& exchange);
   bool goes_back_to_line(Shard& shard, Exchange& exchange);
+  void fail_line(Shard& shard, std::uint16_t frontend, base::Instant now);
   void note_opened(Shard& shard, Exchange& exchange);
   void expire(base::Instant now);
   void go_on_warming(base::Instant now);
@@ -164,6 +165,7 @@ class MultiTransport final : public Transport, private SocketSource {
   ConnectPaces paces_;
   std::size_t waiting_count_ = 0;
   bool cancelling_ = false;
+  bool failing_line_ = false;
   bool paced_ = false;  // HTTP/2: somebody in line waits for the pacer
   WarmStock stock_;
   enum class Warming : std::uint8_t { kNo, kProbing, kOpening } warming_ = Warming::kNo;

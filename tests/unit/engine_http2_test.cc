@@ -39,8 +39,7 @@ std::size_t fine(const EngineRig& rig) {
   return count;
 }
 
-// ---- a real server
-// -------------------------------------------------------------------------------
+// ---- a real server -----------------------------------------------------------------------------
 
 TEST(EngineHttp2, StreamsShareAsFewConnectionsAsHoldThem) {
   TUTTI_NEEDS_NGHTTPX();
@@ -209,8 +208,25 @@ TEST(EngineHttp2, AStreamThatRunsOutOfTimeLeavesItsNeighboursAlone) {
   EXPECT_EQ(support::sockets_to(front.port()).size(), 1U);
 }
 
-// ---- other versions
-// ------------------------------------------------------------------------------
+// One connection at a time is opened for all who wait; if each then had its own time for another,
+// they would take a minute.
+TEST(EngineHttp2, ThoseWhoWaitForAConnectionThatDoesNotStandFailWithIt) {
+  const support::DeafPort nobody;
+  EngineRig rig({nobody.url()});
+  speak_two(rig, 100);
+  rig.config.slots = 30;
+  rig.config.target.connect_timeout = Duration::seconds(2);
+  rig.arm(base::Pacing::kClosedLoop, 30);
+  rig.issue(30);
+  ASSERT_TRUE(rig.pump_records(30));
+  for (const auto& record : rig.records) {
+    EXPECT_EQ(record.failure, Failure::kConnectTimeout) << record.error_message;
+    EXPECT_FALSE(record.sent_at.is_set());
+  }
+  rig.engine().stop();
+}
+
+// ---- other versions ----------------------------------------------------------------------------
 
 TEST(EngineHttp2, AnHttpsFrontendWithoutItIsSaidBeforeTheRunAndFailsIn) {
   ScriptedServer server(streams({"a"}), true);
@@ -240,8 +256,7 @@ TEST(EngineHttp2, AnHttpFrontendWithoutItFails) {
   rig.engine().stop();
 }
 
-// ---- frames
-// --------------------------------------------------------------------------------------
+// ---- frames ------------------------------------------------------------------------------------
 
 std::string frame(char type, char flags, std::uint32_t stream, const std::string& payload) {
   const auto byte = [](std::size_t value, unsigned shift) {
