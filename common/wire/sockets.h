@@ -72,8 +72,8 @@ class Socket {
 
   int fd() const;
   bool has_input();
-  // False: nothing can have come since receive() or has_input() found nothing, as wait_input() would
-  // have seen it. Asking costs nothing, a receive() in vain several system calls.
+  // False: nothing can have come since receive() or has_input() found nothing, as wait_input()
+  // would have seen it. Asking costs nothing, a receive() in vain several system calls.
   bool may_have_input() const;
   void stir();
   // As bound or dialled; a wildcard port is resolved.

@@ -31,7 +31,7 @@ struct CentreRoom {
 // while the report is made, its values in the series and the order of the events.
 inline constexpr std::uint64_t kRecordHeldBytes = 132;
 inline constexpr std::uint64_t kRecordReportBytes = 100;
-inline constexpr std::uint64_t kRecordCountBytes = 12;          // where agents may count its tokens
+inline constexpr std::uint64_t kRecordCountBytes = 12;         // where agents may count its tokens
 inline constexpr std::uint64_t kCommandHeldBytes = 48;         // per slot, while it is taken
 inline constexpr std::uint64_t kCentreAgentBytes = 256 << 10;  // link, clock, health by the second
 inline constexpr std::uint64_t kCentreFixedBytes = std::uint64_t{64} << 20;
