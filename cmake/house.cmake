@@ -83,7 +83,9 @@ function(tutti_test name)
       TUTTI_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   endif()
   if(TARGET tutti_test_headers)
-    target_compile_options(${name} PRIVATE -fpch-preprocess)  # which ccache wants
+    # ccache wants the first; without the second g++ 12 takes a text put together from a literal for one that runs
+    # over its end, as it does not see any more that the code is the standard library's.
+    target_compile_options(${name} PRIVATE -fpch-preprocess -Wno-array-bounds)
     target_precompile_headers(${name} REUSE_FROM tutti_test_headers)
   endif()
   add_test(NAME ${name} COMMAND ${name})

@@ -22,10 +22,10 @@ class TlsSession;
 
 struct TlsTrust {
   bool verify = true;
-  std::string ca_file;               // instead of the system's, empty: the system's
-  std::string_view ca_pem;           // certificates, before ca_file; empty: none
-  std::string_view client_cert_pem;  // this side's and those above it; empty: none
-  std::string_view client_key_pem;
+  std::string ca_file;                 // instead of the system's, empty: the system's
+  std::string_view ca_pem{};           // certificates, before ca_file; empty: none
+  std::string_view client_cert_pem{};  // this side's and those above it; empty: none
+  std::string_view client_key_pem{};
 };
 
 class TlsContext {

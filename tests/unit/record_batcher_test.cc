@@ -82,13 +82,13 @@ TEST(RecordBatcher, TheWaitCountsFromTheEndOfTheOldestQuery) {
   batcher.add(ended(after(6)), after(8));
   batcher.add(ended(after(3)), after(9));  // of another worker
   EXPECT_EQ(batcher.due_at(), after(3) + RecordBatcher::kWaitMax);
-  batcher.flush(after(22), false, commands);
+  batcher.flush(after(22), RecordBatcher::Cut::kDue, commands);
   EXPECT_TRUE(commands.empty());
-  batcher.flush(after(23), false, commands);
+  batcher.flush(after(23), RecordBatcher::Cut::kDue, commands);
   EXPECT_EQ(spooled(commands).size(), 1U);
   commands.clear();
   batcher.add(ended(after(40)), after(70));
-  batcher.flush(after(70), false, commands);
+  batcher.flush(after(70), RecordBatcher::Cut::kDue, commands);
   EXPECT_EQ(spooled(commands).size(), 1U) << "it has waited long enough";
   EXPECT_EQ(batcher.due_at(), base::kFarFuture);
 }
@@ -104,7 +104,7 @@ TEST(RecordBatcher, AFullBatchTakesItsAgeAlong) {
   RecordBatcher batcher;
   batcher.add(std::move(some), start + base::Duration::millis(16));
   std::vector<Command> commands;
-  batcher.flush(start + base::Duration::millis(16), false, commands);
+  batcher.flush(start + base::Duration::millis(16), RecordBatcher::Cut::kDue, commands);
   EXPECT_EQ(spooled(commands).size(), 1U);
   EXPECT_EQ(batcher.due_at(), start + base::Duration::millis(15) + RecordBatcher::kWaitMax);
 }
