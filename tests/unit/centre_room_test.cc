@@ -43,6 +43,16 @@ TEST(CentreRoom, SaysTheSumsOfWhatFits) {
                                        AllOf(HasSubstr("disk"), HasSubstr("400 of prompt"))));
 }
 
+TEST(CentreRoom, CountsOfAgentsTakeRoomWhereTheyMayCome) {
+  const CentreHost host{16 * kGiB, 100 * kGiB};
+  const std::uint64_t plain = centre_room(plan_of(10'000'000), host).memory_bytes;
+  RunPlan counted = plan_of(10'000'000);
+  counted.counting.terms.model_hash = "hash";
+  EXPECT_EQ(centre_room(counted, host).memory_bytes, plain) << "the coordinator counts";
+  counted.counting.where = CountingWhere::kAuto;
+  EXPECT_EQ(centre_room(counted, host).memory_bytes, plain + 10'000'000 * kRecordCountBytes);
+}
+
 TEST(CentreRoom, RefusesWhatDoesNotFitByNameWithTheRemedy) {
   const CentreRoom room = centre_room(plan_of(100'000'000), {16 * kGiB, 50 * kGiB});
   EXPECT_THAT(room.problems,

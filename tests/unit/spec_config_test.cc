@@ -498,6 +498,14 @@ TEST(SpecConfig, DistributedBlock) {
   EXPECT_EQ(accepted(distributed("on_agent_loss: continue")).distributed.on_agent_loss,
             OnAgentLoss::kContinue);
   EXPECT_EQ(accepted(distributed("prefetch: 0")).distributed.on_agent_loss, OnAgentLoss::kStop);
+  EXPECT_EQ(accepted(distributed("prefetch: 0")).distributed.token_counting, TokenCounting::kAuto);
+  EXPECT_EQ(accepted(distributed("token_counting: agents")).distributed.token_counting,
+            TokenCounting::kAgents);
+  for (const char* source : {"usage", "none"}) {
+    EXPECT_THAT(
+        refused(distributed(fmt::format("token_counting: agents, token_source: {}", source))),
+        HasSubstr("agents count with a tokenizer"));
+  }
   EXPECT_THAT(refused(distributed("on_agent_loss: ignore")),
               HasSubstr("must be one of stop, continue"));
   EXPECT_THAT(refused(distributed("balance: fastest")),
