@@ -186,6 +186,7 @@ void SimEngine::go_on(drive::Trajectory& trajectory, bool ok, Instant at) {
 void SimEngine::hand_over(wire::Record&& record) {
   if (world_.maybe(options_.record_loss)) {
     ++progress_.health.records_lost;
+    witness_.record_lost(record.phase);
     world_.note("record lost", node_, record.phase, record.seq);
     return;
   }

@@ -34,6 +34,7 @@ struct PhaseTruth {
   std::map<std::size_t, std::uint32_t> in_flight_of;       // by node
   std::uint32_t in_flight = 0;
   std::uint64_t started = 0;
+  std::uint64_t records_lost = 0;
   // ∫ in-flight dt since the first query, and its value at the newest start.
   double area = 0;
   double area_at_last_start = 0;
@@ -116,6 +117,8 @@ class Witness {
     }
   }
 
+  void record_lost(std::uint32_t phase) { ++phases_.at(phase).records_lost; }
+
   // A turn that will never be sent, as the one before it failed, or was not sent either.
   void skipped(std::size_t node, std::uint32_t phase, const base::IssueCommand& turn) {
     world_.note("skip", node, phase, turn.seq);
@@ -165,7 +168,9 @@ class Witness {
 
  private:
   // Turns go out one after the other, on one agent, each after its delay; and conversations begin
-  // in their order, but for those that wait for a slot that is on its way to them.
+  // in their order, but for those that wait for a slot that is on its way to them, or that is taken
+  // after all: each lost record may have been a whole conversation, as far as the coordinator
+  // knows.
   void check_turn(std::size_t node, std::uint32_t phase, PhaseTruth& truth,
                   const base::IssueCommand& command) {
     const auto place = truth.trajectories->place_of(command.seq);
@@ -173,7 +178,7 @@ class Witness {
       truth.begun[place.trajectory] = 1;
       const auto until = truth.begun.begin() + static_cast<std::ptrdiff_t>(place.trajectory);
       const auto passed = std::count(truth.begun.begin(), until, 0);
-      if (passed > static_cast<std::ptrdiff_t>(truth.concurrency)) {
+      if (passed > static_cast<std::ptrdiff_t>(truth.concurrency + truth.records_lost)) {
         complain("trajectory {} of phase {} begins, and {} before it have not", place.trajectory,
                  phase, passed);
       }
