@@ -144,8 +144,10 @@ void CoordinatorNode::hear(std::size_t from, const std::string& bytes) {
 // As RunHost::refuse_batch().
 void CoordinatorNode::refuse(std::size_t from, const wire::RecordBatch& batch) {
   const conduct::RunState state = machine_.state();
-  refused_ = refused_ || (state >= conduct::RunState::kArmed &&
-                          state <= conduct::RunState::kDraining && machine_.roster().alive(from));
+  const bool matters = state >= conduct::RunState::kArmed &&
+                       state <= conduct::RunState::kDraining && machine_.roster().alive(from);
+  refused_ = refused_ || matters;
+  refused_records_ = refused_records_ || (matters && !batch.records.empty());
   conduct::RecordsRefused refused{from, batch.number, {}, kDiskFull};
   for (const wire::Record& record : batch.records) {
     refused.records.push_back({record.phase, record.seq, record.outcome});

@@ -53,7 +53,8 @@ class CoordinatorNode {
   void crash() { crashed_ = true; }
   static constexpr const char* kDiskFull = "the disk is full";
   void fill_disk() { disk_full_ = true; }
-  bool refused() const { return refused_; }  // a batch of a running phase
+  bool refused() const { return refused_; }                  // a batch of a running phase …
+  bool refused_records() const { return refused_records_; }  // … that had not only counts
   void freeze(Duration lasts);  // SIGSTOP, and SIGCONT later; frames wait, up to a socket's queue
   bool crashed() const { return crashed_; }
 
@@ -116,6 +117,7 @@ class CoordinatorNode {
   bool crashed_ = false;
   bool disk_full_ = false;
   bool refused_ = false;
+  bool refused_records_ = false;
   std::optional<conduct::Outcome> finish_;
   Instant finished_at_{};
   std::map<std::uint32_t, Instant> settled_;

@@ -322,7 +322,8 @@ class Play {
     const bool named =
         std::any_of(outcome.reasons.begin(), outcome.reasons.end(),
                     [](const std::string& reason) { return reason == CoordinatorNode::kDiskFull; });
-    if (named != coordinator_.refused() || (named && (outcome.complete || outcome.valid))) {
+    const bool good = outcome.complete || (outcome.valid && coordinator_.refused_records());
+    if (named != coordinator_.refused() || (named && good)) {
       witness_.complain("records were {}refused, and the run {} it", named ? "" : "not ",
                         named ? "says" : "does not say");
     }

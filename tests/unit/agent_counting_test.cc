@@ -32,6 +32,7 @@ struct CountingBench : Bench {
     record.seq = seq;
     record.phase = 7;
     record.outcome = outcome;
+    record.done_at = now;
     record.output.content_first = text;
     step(std::move(event));
   }

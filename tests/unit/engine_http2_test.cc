@@ -345,8 +345,11 @@ std::string whole_reply(std::uint32_t stream) {
 class FramesPeer {
  public:
   using Answer = std::function<std::string(std::uint32_t stream, std::size_t number)>;
-  explicit FramesPeer(Answer answer)
-      : answer_(std::move(answer)), peer_(std::make_unique<RawPeer>([this](int fd, std::size_t) {
+  // `later`: what follows an answer once the next request has come, on whichever connection.
+  explicit FramesPeer(Answer answer, Answer later = {})
+      : answer_(std::move(answer)),
+        later_(std::move(later)),
+        peer_(std::make_unique<RawPeer>([this](int fd, std::size_t) {
           threads_.emplace_back([this, own = dup(fd)] { serve(own); });
         })) {}
   FramesPeer(const FramesPeer&) = delete;
@@ -365,17 +368,25 @@ class FramesPeer {
     std::string buffer;
     bool greeted = false;
     while (const std::uint32_t stream = next_request(fd, buffer, greeted)) {
-      const std::string bytes = answer_(stream, count_++);
+      const std::size_t number = count_++;
+      const std::string bytes = answer_(stream, number);
       if (bytes.empty()) {
         shutdown(fd, SHUT_RDWR);
         break;
       }
       RawPeer::write_all(fd, bytes);
+      if (const std::string more = later_ ? later_(stream, number) : ""; !more.empty()) {
+        for (int waits = 0; count_ < number + 2 && waits < 1000; ++waits) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        RawPeer::write_all(fd, more);
+      }
     }
     close(fd);
   }
 
   Answer answer_;
+  Answer later_;
   std::atomic<std::size_t> count_{0};
   std::vector<std::thread> threads_;
   std::unique_ptr<RawPeer> peer_;
@@ -421,13 +432,16 @@ TEST(EngineHttp2, ARefusedStreamWasNeverBegunAndIsSentAgainOnce) {
 // The stream before it is served to its end. (Where there is none, libcurl 7.88 keeps the reason to
 // itself, and the query fails.)
 TEST(EngineHttp2, AStreamBeyondAGoawayIsSentAgainOnANewConnection) {
-  const FramesPeer peer([](std::uint32_t stream, std::size_t number) {
-    return number == 0 ? ok_head(stream)
-           : number == 1
-               ? frame(kGoAway, 0, 0, four(1) + four(0)) +
-                     frame(0, 1, 1, support::content_event("a") + support::finish_events())
-               : whole_reply(stream);
-  });
+  const FramesPeer peer(
+      [](std::uint32_t stream, std::size_t number) {
+        return number == 0   ? ok_head(stream)
+               : number == 1 ? frame(kGoAway, 0, 0, four(1) + four(0))
+                             : whole_reply(stream);
+      },
+      [](std::uint32_t, std::size_t number) {
+        const std::string rest = support::content_event("a") + support::finish_events();
+        return number == 1 ? frame(0, 1, 1, rest) : std::string();
+      });
   EngineRig rig({peer.url()});
   speak_two(rig, 10);
   rig.config.slots = 2;
