@@ -1,41 +1,23 @@
 #include "agent/target/frontend.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "agent/target/proxy.h"
+#include "agent/target/url_parts.h"
 
 namespace tutti::target {
 namespace {
 
-struct CurlFree {
-  void operator()(char* text) const { curl_free(text); }
-};
-struct UrlFree {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-using UrlHandle = std::unique_ptr<CURLU, UrlFree>;
-
-std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
-  char* text = nullptr;
-  if (curl_url_get(url, what, &text, flags) != CURLUE_OK) {
-    return {};
-  }
-  const std::unique_ptr<char, CurlFree> owner(text);
-  return text;
-}
-
 // Bytes of the request's head as curl writes it: request line, Host, our headers, Content-Length.
 // An HTTP proxy is asked for the whole URL of a plain frontend, and told who asks.
-std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const std::string& host,
+std::uint32_t head_bytes_of(const Url& url, const wire::TargetSpec& target, const std::string& host,
                             const Proxy& by_url) {
-  const std::string query = part(url, CURLUPART_QUERY);
-  std::size_t bytes = std::strlen("POST  HTTP/1.1\r\n") + part(url, CURLUPART_PATH).size() +
+  const std::string query = url_part(url, CURLUPART_QUERY);
+  std::size_t bytes = std::strlen("POST  HTTP/1.1\r\n") + url_part(url, CURLUPART_PATH).size() +
                       (query.empty() ? 0 : query.size() + 1);
   bytes += std::strlen("Host: \r\n") + host.size();
   for (const auto& header : target.headers) {
@@ -56,7 +38,7 @@ std::uint32_t head_bytes_of(CURLU* url, const wire::TargetSpec& target, const st
 // Empty: fine, and `out` is filled.
 std::string parse_one(const std::string& text, const wire::TargetSpec& target, const Proxy& proxy,
                       Frontend& out) {
-  const UrlHandle url(curl_url());
+  const Url url(curl_url());
   const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0);
   if (code != CURLUE_OK) {
     return fmt::format("{}; write http://host:port/path", curl_url_strerror(code));
@@ -64,20 +46,20 @@ std::string parse_one(const std::string& text, const wire::TargetSpec& target, c
   curl_url_set(url.get(), CURLUPART_USER, nullptr, 0);
   curl_url_set(url.get(), CURLUPART_PASSWORD, nullptr, 0);
   curl_url_set(url.get(), CURLUPART_FRAGMENT, nullptr, 0);
-  const std::string scheme = part(url.get(), CURLUPART_SCHEME);
+  const std::string scheme = url_part(url, CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") {
     return fmt::format("scheme \"{}\" is not spoken; use http or https", scheme);
   }
-  const std::string host = part(url.get(), CURLUPART_HOST);
-  const std::string port = part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  const std::string host = url_part(url, CURLUPART_HOST);
+  const std::string port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
   if (host.empty()) {
     return "has no host; write http://host:port/path";
   }
   out.tls = scheme == "https";
-  out.url = part(url.get(), CURLUPART_URL);
+  out.url = url_part(url, CURLUPART_URL);
   out.label = fmt::format("{}:{}", host, port);
   const bool default_port = port == (out.tls ? "443" : "80");
-  out.head_bytes = head_bytes_of(url.get(), target, default_port ? host : out.label,
+  out.head_bytes = head_bytes_of(url, target, default_port ? host : out.label,
                                  proxy.http && !out.tls ? proxy : Proxy{});
   return {};
 }

@@ -1,33 +1,18 @@
 #include "agent/target/request_head.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <netinet/in.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
+#include "agent/target/url_parts.h"
 #include "common/base/check.h"
 #include "common/text/json_write.h"
 
 namespace tutti::target {
 namespace {
-
-struct UrlFree {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-
-std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
-  char* text = nullptr;
-  if (curl_url_get(url, what, &text, flags) != CURLUE_OK) {
-    return {};
-  }
-  std::string copy = text;
-  curl_free(text);
-  return copy;
-}
 
 template <class Address>
 void keep(SocketAddress& to, const Address& address) {
@@ -76,14 +61,14 @@ std::string turn_timeout_text(base::Duration timeout) {
 }
 
 RequestHead render_head(const Frontend& frontend, const wire::TargetSpec& target) {
-  const std::unique_ptr<CURLU, UrlFree> url(curl_url());
+  const Url url(curl_url());
   TUTTI_CHECK(curl_url_set(url.get(), CURLUPART_URL, frontend.url.c_str(), 0) == CURLUE_OK);
-  const std::string host = part(url.get(), CURLUPART_HOST);
-  const std::string port = part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
-  const std::string query = part(url.get(), CURLUPART_QUERY);
+  const std::string host = url_part(url, CURLUPART_HOST);
+  const std::string port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  const std::string query = url_part(url, CURLUPART_QUERY);
   RequestHead head;
   std::string& text = head.text;
-  text = "POST " + part(url.get(), CURLUPART_PATH);
+  text = "POST " + url_part(url, CURLUPART_PATH);
   if (!query.empty()) {
     text += "?" + query;
   }
