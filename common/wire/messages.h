@@ -27,7 +27,7 @@
 
 namespace tutti::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 // ---- joining ---------------------------------------------------------------------------------
 

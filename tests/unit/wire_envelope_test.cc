@@ -43,7 +43,7 @@ TEST(WireEnvelope, HasTheDocumentedBytes) {
 }
 
 TEST(WireEnvelope, NamesTheOtherVersion) {
-  EXPECT_THAT(refusal(with(4, 9)), HasSubstr("protocol version 9, this side 1"));
+  EXPECT_THAT(refusal(with(4, 9)), HasSubstr("protocol version 9, this side 2"));
   EXPECT_THAT(refusal(with(4, 9).substr(0, 6)), HasSubstr("protocol version 9"))
       << "whatever else its header looks like";
   EXPECT_EQ(foreign_version(with(4, 9).substr(0, 6)), std::uint16_t{9});
