@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -156,6 +158,23 @@ std::string cannot_scale(const Options& options, const Asked& asked) {
                            asked.agents, options.agents);
 }
 
+// What the config's run costs beside the plain HTTP/1.1 requests to the null server.
+std::vector<const char*> not_measured(const spec::Config& config) {
+  std::vector<const char*> parts;
+  const auto& urls = config.endpoint_config.endpoints;
+  if (std::any_of(urls.begin(), urls.end(),
+                  [](const std::string& url) { return url.rfind("https:", 0) == 0; })) {
+    parts.push_back("its endpoints are https: what TLS costs");
+  }
+  if (config.distributed.http_version == spec::HttpVersion::kHttp2) {
+    parts.push_back("it speaks HTTP/2, whose cost");
+  }
+  if (config.distributed.proxy) {
+    parts.push_back("it goes through a proxy, whose cost");
+  }
+  return parts;
+}
+
 std::string head_room_text(const Options& options, const spec::Config& config,
                            const Measured& measured) {
   const Asked asked = asked_by(config, options.tokens_per_stream);
@@ -177,10 +196,8 @@ std::string head_room_text(const Options& options, const spec::Config& config,
              ? "  measured with as many agents on this host as it asks for\n"
              : "  assumed: all its agents are on hosts like this one, each with these cores to "
                "itself\n";
-  const auto& urls = config.endpoint_config.endpoints;
-  if (std::any_of(urls.begin(), urls.end(),
-                  [](const std::string& url) { return url.rfind("https:", 0) == 0; })) {
-    out += "  its endpoints are https: what TLS costs is not part of what was measured\n";
+  for (const char* const part : not_measured(config)) {
+    out += fmt::format("  {} is not part of what was measured\n", part);
   }
   if (room->factor < 1) {
     out += room->at_least ? "  below 1, but the search was not at its end: a longer --duration "

@@ -31,7 +31,7 @@ TEST(WireEnvelope, HasTheDocumentedBytes) {
   const std::string bytes = encode_envelope(frame());
   ASSERT_EQ(bytes.size(), kEnvelopeHeaderBytes + 3);
   EXPECT_EQ(bytes.substr(0, 4), "tutt");
-  EXPECT_EQ(bytes.substr(4, 4), std::string("\x01\x00\x02\x00", 4));
+  EXPECT_EQ(bytes.substr(4, 4), std::string("\x02\x00\x02\x00", 4));
   EXPECT_EQ(bytes.substr(8, 8), "\x08\x07\x06\x05\x04\x03\x02\x01");
   EXPECT_EQ(bytes.substr(16, 8), "\x18\x17\x16\x15\x14\x13\x12\x11");
   EXPECT_EQ(bytes[24], 0x21);
