@@ -154,13 +154,18 @@ Exchange::Exchange(const ExchangeShared& shared)
       easy_(curl_easy_init()),
       reply_(shared.config->target->api, shared.config->videos) {
   TUTTI_CHECK(easy_ != nullptr);
+  if (!shared_.config->target->affinity_header.empty()) {
+    own_headers_ = header_list(*shared_.config->target, nullptr, affinity_);
+  }
+  set_options();
+  content_type_.reserve(128);
+}
+
+void Exchange::set_options() {
   configure_handle(easy_, shared_);
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_POST, 1L);
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kReadBufferBytes);
-  if (!shared_.config->target->affinity_header.empty()) {
-    own_headers_ = header_list(*shared_.config->target, nullptr, affinity_);
-  }
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER,
                    own_headers_ != nullptr ? own_headers_ : shared_.headers);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_.data());
@@ -176,7 +181,19 @@ Exchange::Exchange(const ExchangeShared& shared)
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
   curl_easy_setopt(easy_, CURLOPT_SOCKOPTFUNCTION, on_socket_options);
   curl_easy_setopt(easy_, CURLOPT_SOCKOPTDATA, this);
-  content_type_.reserve(128);
+}
+
+// libcurl counts what it sends again over the whole life of a handle, and fails the sixth time. A
+// query may take two of them.
+void Exchange::renew_handle() {
+  constexpr std::uint32_t kResendsMax = 3;
+  if (resends_ < kResendsMax) {
+    return;
+  }
+  curl_easy_reset(easy_);
+  set_options();
+  url_of_ = -1;
+  resends_ = 0;
 }
 
 Exchange::~Exchange() {
@@ -250,7 +267,9 @@ void Exchange::begin(const Query& query, base::Instant now) {
   resolve_began_at_ = {};
   http_status_ = 0;
   os_error_ = 0;
+  resends_ += attempts_ > 1 ? attempts_ - 1 : 0;
   attempts_ = 0;
+  renew_handle();
   events_told_ = 0;
   header_whole_ = false;
   other_version_ = false;

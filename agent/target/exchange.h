@@ -104,6 +104,8 @@ class Exchange {
   friend curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
   friend int on_socket_options(void* self, curl_socket_t fd, curlsocktype purpose);
 
+  void set_options();
+  void renew_handle();
   void set_headers(const Conversation* conversation);
   void set_body(const Query& query);
   void take_header_line(std::string_view line);
@@ -126,6 +128,7 @@ class Exchange {
   int http_status_ = 0;
   int os_error_ = 0;
   std::uint32_t attempts_ = 0;  // connections the request was handed to
+  std::uint32_t resends_ = 0;   // by this handle since it was new
   std::uint32_t events_told_ = 0;
   bool routed_ = false;  // own_headers_ name a conversation
   bool header_whole_ = false;

@@ -72,6 +72,24 @@ TEST(EngineConnection, ADeadKeptConnectionIsResentOnceAndSaysSo) {
   EXPECT_EQ(server.requests(), 3U);
 }
 
+// libcurl counts over the life of a handle, and has five of them.
+TEST(EngineConnection, AnyNumberOfQueriesOfOneSlotMayBeResent) {
+  ScriptedServer server([](const ScriptedRequest& request) {
+    return request.on_connection == 0 ? support::stream_script({"a"})
+                                      : support::Script{support::close_now()};
+  });
+  EngineRig rig({server.url()});
+  rig.config.target.way = base::Way::kMulti;
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  constexpr std::size_t kQueries = 20;
+  rig.issue(kQueries);
+  ASSERT_TRUE(rig.pump_records(kQueries));
+  for (std::size_t i = 1; i < kQueries; ++i) {
+    EXPECT_EQ(rig.records[i].outcome, wire::Outcome::kOk) << rig.records[i].error_message;
+    EXPECT_TRUE(rig.records[i].resent) << i;
+  }
+}
+
 TEST(EngineConnection, ASecondDeadKeptConnectionIsAFailureNotAThirdTry) {
   ScriptedServer server([](const ScriptedRequest& request) {
     return request.on_connection == 0 ? support::stream_script({"a"}, 20ms)
