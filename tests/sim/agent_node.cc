@@ -102,6 +102,7 @@ void AgentNode::freeze(Duration lasts) {
   engine_->freeze(lasts);
   const Duration late = Duration::micros(static_cast<std::int64_t>(world_.below(2000)));
   frozen_until_ = std::max(frozen_until_, world_.now() + lasts + late);
+  counter_->freeze(frozen_until_);
   world_.at(frozen_until_, [this] { thaw(); });
 }
 

@@ -49,14 +49,23 @@ class SimCounter {
     free_at_ = world_.now();
   }
   void crash() { ++generation_; }
+  // Its threads stop with their process, and tell what they have a little after they go on.
+  void freeze(Instant until) { frozen_until_ = std::max(frozen_until_, until + kWakes); }
 
   const Told& counted() const { return counted_; }
   const Told& uncounted() const { return uncounted_; }
   bool whole() const { return !stalled_ && !dropped_; }  // every reply was answered
 
  private:
+  static constexpr Duration kWakes = Duration::millis(1);
+
   void tell(std::uint64_t generation, bool counts, std::uint16_t phase, base::Seq seq) {
     if (generation != generation_) {
+      return;
+    }
+    if (world_.now() < frozen_until_) {
+      world_.at(frozen_until_,
+                [this, generation, counts, phase, seq] { tell(generation, counts, phase, seq); });
       return;
     }
     (counts ? counted_ : uncounted_).emplace(phase, seq);
@@ -74,6 +83,7 @@ class SimCounter {
   base::Mt19937 chance_;
   std::function<void(session::RepliesCounted)> answer_;
   Instant free_at_{};
+  Instant frozen_until_{};
   std::uint64_t generation_ = 0;
   bool stalled_ = false;
   bool dropped_ = false;

@@ -70,6 +70,7 @@ TEST(Simulation, SeedsThatOnceBrokeAPromiseHold) {
            180228,  // the run's timeout came in the last look at the clocks
            215980,  // frozen while it was an orphan
            279815,
+           3001584,  // frozen while it counted: its counters went on
        }) {
     const Report report = simulate(draw_scenario(seed));
     EXPECT_TRUE(report.complaints.empty()) << explain(report);
