@@ -4,24 +4,17 @@
 // says the same, and its text is valid UTF-8.
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/target/reply.h"
 #include "agent/target/usual_event.h"
-#include "common/text/utf8.h"
+#include "tests/fuzz/reply_said.h"
 
 namespace {
 
 using namespace tutti;  // one file, one purpose
-
-void require(bool good) {
-  if (!good) {
-    std::abort();
-  }
-}
+using fuzz::require;
 
 void check_template(std::string_view first, std::string_view second, base::ApiType api) {
   target::EventTemplate known;
@@ -58,31 +51,8 @@ void check_usual(std::string_view json, base::ApiType api, target::EventShape sh
 
 std::string said(std::string_view body, std::size_t piece, bool stream, base::ApiType api,
                  target::EndKind end) {
-  target::Reply reply(api);
   wire::Record r;
-  reply.start(stream, true);
-  reply.on_header(200, stream ? "text/event-stream" : "");
-  for (std::size_t at = 0; at < body.size(); at += piece) {
-    reply.on_body(body.substr(at, piece), base::Instant{1});
-  }
-  reply.on_end(end, base::Instant{2}, r);
-  std::string out;
-  for (const std::string* text :
-       {&r.output.content_first, &r.output.content_rest, &r.output.reasoning_first,
-        &r.output.reasoning_rest, &r.output.tool_calls, &r.error_message, &r.finish_text}) {
-    require(text::is_utf8(*text));
-    out += *text + '\x1f';
-  }
-  require((r.failure == wire::Failure::kNone) == (r.outcome == wire::Outcome::kOk));
-  require((r.content_events > 0) == r.first_token_at.is_set());
-  for (const std::int64_t n :
-       {std::int64_t{r.content_events}, std::int64_t{r.malformed_events},
-        static_cast<std::int64_t>(r.failure), static_cast<std::int64_t>(r.finish_reason),
-        std::int64_t{r.http_status}, std::int64_t{r.prompt_tokens},
-        std::int64_t{r.completion_tokens}, static_cast<std::int64_t>(r.chunk_at.size())}) {
-    out += std::to_string(n) + ' ';
-  }
-  return out;
+  return fuzz::said(body, piece, stream, "", api, end, r);
 }
 
 }  // namespace

@@ -3,24 +3,17 @@
 // outcome, and what the one-pass road answers is answered as the full reading does.
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/target/reply.h"
 #include "agent/target/usual_event.h"
-#include "common/text/utf8.h"
+#include "tests/fuzz/reply_said.h"
 
 namespace {
 
 using namespace tutti;  // one file, one purpose
-
-void require(bool good) {
-  if (!good) {
-    std::abort();
-  }
-}
+using fuzz::require;
 
 void check_usual(std::string_view json, base::ApiType api, target::EventShape shape) {
   target::EventFacts usual;
@@ -36,30 +29,9 @@ void check_usual(std::string_view json, base::ApiType api, target::EventShape sh
 
 std::string said(std::string_view body, std::size_t piece, bool stream, base::ApiType api,
                  target::EndKind end) {
-  target::Reply reply(api);
   wire::Record r;
-  reply.start(stream, true);
-  reply.on_header(200, stream ? "text/event-stream" : "application/json");
-  for (std::size_t at = 0; at < body.size(); at += piece) {
-    reply.on_body(body.substr(at, piece), base::Instant{1});
-  }
-  reply.on_end(end, base::Instant{2}, r);
-  std::string out;
-  for (const std::string* text : {&r.output.content_first, &r.output.content_rest,
-                                  &r.output.reasoning_first, &r.error_message, &r.finish_text}) {
-    require(text::is_utf8(*text));
-    out += *text + '\x1f';
-  }
+  std::string out = fuzz::said(body, piece, stream, "application/json", api, end, r);
   require(r.output.reasoning_first.empty() && r.output.tool_calls.empty());
-  require((r.failure == wire::Failure::kNone) == (r.outcome == wire::Outcome::kOk));
-  require((r.content_events > 0) == r.first_token_at.is_set());
-  for (const std::int64_t n :
-       {std::int64_t{r.content_events}, std::int64_t{r.malformed_events},
-        static_cast<std::int64_t>(r.failure), static_cast<std::int64_t>(r.finish_reason),
-        std::int64_t{r.http_status}, std::int64_t{r.prompt_tokens},
-        std::int64_t{r.completion_tokens}, static_cast<std::int64_t>(r.chunk_at.size())}) {
-    out += std::to_string(n) + ' ';
-  }
   return out;
 }
 

@@ -19,6 +19,7 @@
 
 #include "common/base/check.h"
 #include "common/sys/fd.h"
+#include "tests/support/loopback.h"
 
 namespace tutti::support {
 
@@ -31,15 +32,8 @@ class RawPeer {
     if (receive_buffer > 0) {
       setsockopt(listener_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     }
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* plain = reinterpret_cast<sockaddr*>(&address);
-    TUTTI_CHECK(::bind(listener_.get(), plain, length) == 0);
-    TUTTI_CHECK(getsockname(listener_.get(), plain, &length) == 0);
+    port_ = bind_loopback(listener_.get());
     TUTTI_CHECK(listen(listener_.get(), 64) == 0);
-    port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { serve(); });
   }
   RawPeer(const RawPeer&) = delete;

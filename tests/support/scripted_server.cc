@@ -20,25 +20,10 @@
 
 #include "common/base/check.h"
 #include "common/sys/fd.h"
+#include "tests/support/loopback.h"
 
 namespace tutti::support {
 namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-std::uint16_t bind_loopback(int fd) {
-  sockaddr_in address = loopback(0);
-  socklen_t length = sizeof address;
-  TUTTI_CHECK(bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0);
-  TUTTI_CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0);
-  return ntohs(address.sin_port);
-}
 
 void make_reset_on_close(int fd) {
   const linger now{1, 0};

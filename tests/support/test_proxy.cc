@@ -13,6 +13,7 @@
 
 #include "common/base/check.h"
 #include "common/text/base64.h"
+#include "tests/support/loopback.h"
 #include "tests/support/raw_peer.h"
 
 namespace tutti::support {
@@ -94,15 +95,8 @@ constexpr const char* kNeedsLogin =
 
 TestProxy::TestProxy(ProxyRules rules)
     : rules_(std::move(rules)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  TUTTI_CHECK(::bind(listener_.get(), plain, length) == 0);
-  TUTTI_CHECK(getsockname(listener_.get(), plain, &length) == 0);
+  port_ = bind_loopback(listener_.get());
   TUTTI_CHECK(listen(listener_.get(), 256) == 0);
-  port_ = ntohs(address.sin_port);
   acceptor_ = std::thread([this] { accept_loop(); });
 }
 
