@@ -40,7 +40,9 @@ std::string_view write_mark(std::array<char, 19>& text, std::uint64_t mark) {
 }  // namespace
 
 DirectCall::DirectCall(const DirectShared& shared)
-    : shared_(shared), reply_(shared.config->target->api, shared.config->videos) {}
+    : shared_(shared),
+      reply_(shared.config->target->api, shared.config->videos, shared.known_form),
+      reader_({}, shared.known_head) {}
 
 void DirectCall::begin(const Query& query, base::Instant now) {
   begin_record(*record_, query, shared_.config->worker);
@@ -116,18 +118,6 @@ void DirectCall::set_body(const Query& query) {
 
 std::span<iovec> DirectCall::unsent() {
   return std::span<iovec>(parts_).subspan(part_, static_cast<std::size_t>(part_count_ - part_));
-}
-
-std::string_view DirectCall::in_one_piece(std::span<char> room) const {
-  if (sent_bytes_ > 0 || record_->bytes_up > room.size()) {
-    return {};
-  }
-  char* end = room.data();
-  for (std::uint8_t i = 0; i < part_count_; ++i) {
-    std::memcpy(end, parts_[i].iov_base, parts_[i].iov_len);
-    end += parts_[i].iov_len;
-  }
-  return {room.data(), static_cast<std::size_t>(end - room.data())};
 }
 
 void DirectCall::mark_sent(std::size_t bytes) {

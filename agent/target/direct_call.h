@@ -30,6 +30,8 @@ struct Connection;
 struct DirectShared {
   const TransportConfig* config = nullptr;
   LiveGauges* gauges = nullptr;
+  KnownHead* known_head = nullptr;  // what replies of this worker learn from one another
+  KnownForm* known_form = nullptr;
   std::vector<RequestHead> heads;  // per frontend
 };
 
@@ -50,9 +52,6 @@ class DirectCall {
   std::span<iovec> unsent();
   void mark_sent(std::size_t bytes);  // off the front of unsent()
   bool nothing_sent() const { return sent_bytes_ == 0; }
-  // The request gathered into `room`, which the kernel takes up faster than parts; empty when it
-  // does not fit or its sending has begun.
-  std::string_view in_one_piece(std::span<char> room) const;
   bool whole_sent() const { return part_ == part_count_; }
   void note_sent_at(base::Instant at);
 

@@ -15,6 +15,7 @@
 
 #include "agent/target/curl_end.h"
 #include "common/base/check.h"
+#include "common/sys/socket_io.h"
 
 namespace tutti::target {
 namespace {
@@ -98,6 +99,8 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
   message_.msg_control = control_.data();
   shared_.config = &config_;
   shared_.gauges = &gauges_;
+  shared_.known_head = &known_head_;
+  shared_.known_form = &known_form_;
   std::vector<std::string> hosts;
   bool tls = false;
   for (const auto& frontend : config_.frontends) {
@@ -158,20 +161,12 @@ void DirectTransport::send(Connection& connection, base::Instant now) {
 
 // 0: the socket has taken all; EAGAIN: it is full.
 int DirectTransport::send_plain(Connection& connection, DirectCall& call) {
-  if (const std::string_view request = call.in_one_piece(outgoing_); !request.empty()) {
-    const ssize_t n =
-        ::send(connection.fd.get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0) {
-      return would_block(errno) ? EAGAIN : errno;
-    }
-    call.mark_sent(static_cast<std::size_t>(n));
-  }
   while (!call.whole_sent()) {
     const std::span<iovec> parts = call.unsent();
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
-    const ssize_t n = sendmsg(connection.fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = sys::send_message(connection.fd.get(), message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
       return would_block(errno) ? EAGAIN : errno;
     }
@@ -245,7 +240,7 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
 // False: no byte came, `error` says why (0: FIN).
 bool DirectTransport::receive(Connection& connection, std::string_view& bytes, int& error) {
   message_.msg_controllen = control_.size();
-  const ssize_t n = recvmsg(connection.fd.get(), &message_, MSG_DONTWAIT);
+  const ssize_t n = sys::receive_message(connection.fd.get(), message_, MSG_DONTWAIT);
   error = n < 0 ? errno : 0;
   if (n <= 0) {
     return false;

@@ -27,6 +27,8 @@
 #include "agent/target/connect_paces.h"
 #include "agent/target/connection_pool.h"
 #include "agent/target/direct_call.h"
+#include "agent/target/known_form.h"
+#include "agent/target/known_head.h"
 #include "agent/target/multi_transport.h"
 #include "agent/target/sources.h"
 #include "agent/target/stamp_map.h"
@@ -117,6 +119,8 @@ class DirectTransport final : public Transport {
   const base::Clock& clock_;
   ExchangeSink& sink_;
   LiveGauges& gauges_;
+  KnownHead known_head_;
+  KnownForm known_form_;
   DirectShared shared_;
   ProbeSink probe_sink_;
   MultiTransport prober_;
@@ -138,9 +142,8 @@ class DirectTransport final : public Transport {
   std::vector<DirectCall*> waiting_for_name_;
   std::vector<Chain<ConnectWait<DirectCall>>> waiting_to_connect_;  // by frontend
   std::size_t waiting_count_ = 0;
-  std::array<char, 4096> outgoing_{};  // a small request in one piece
-  std::vector<char> buffer_;           // of every read
-  iovec into_{};                       // all of it
+  std::vector<char> buffer_;  // of every read
+  iovec into_{};              // all of it
   msghdr message_{};
   alignas(cmsghdr) std::array<char, 64> control_{};
 

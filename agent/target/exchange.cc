@@ -152,7 +152,7 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
 Exchange::Exchange(const ExchangeShared& shared)
     : shared_(shared),
       easy_(curl_easy_init()),
-      reply_(shared.config->target->api, shared.config->videos) {
+      reply_(shared.config->target->api, shared.config->videos, shared.known_form) {
   TUTTI_CHECK(easy_ != nullptr);
   if (!shared_.config->target->affinity_header.empty()) {
     own_headers_ = header_list(*shared_.config->target, nullptr, affinity_);

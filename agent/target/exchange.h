@@ -44,6 +44,7 @@ struct ExchangeShared {
   const TransportConfig* config = nullptr;
   const base::Clock* clock = nullptr;
   LiveGauges* gauges = nullptr;
+  KnownForm* known_form = nullptr;  // of this worker's replies
   SocketSource* sockets = nullptr;
   CURLSH* share = nullptr;              // DNS answers and TLS sessions of this worker
   const curl_slist* headers = nullptr;  // in wire order; without the affinity header

@@ -102,10 +102,10 @@ void HttpReader::start() {
 
 void HttpReader::begin_head() {
   content_type_.clear();
-  content_length_ = -1;
-  status_ = 0;
+  head_ = {};
+  head_at_ = nullptr;
+  lengths_said_ = 0;
   last_field_ = Field::kNone;
-  http_1_0_ = chunked_ = says_close_ = says_keep_alive_ = false;
 }
 
 HttpReader::Found HttpReader::bad(std::string problem) {
@@ -118,6 +118,9 @@ HttpReader::Found HttpReader::next(std::string_view& bytes, std::string_view& bo
   any_byte_ = any_byte_ || !bytes.empty();
   if (state_ == State::kChunkSize && kept_.empty() && read_plain_chunk_size(bytes)) {
     return take_span(bytes, body);
+  }
+  if (state_ <= State::kField && known_ != nullptr && take_known_head(bytes)) {
+    return end_head();
   }
   while (true) {
     Found found = Found::kMore;
@@ -203,6 +206,7 @@ HttpReader::Line HttpReader::take_line(std::string_view& bytes, std::size_t byte
   if (hit == nullptr) {
     kept_.append(bytes);
     bytes = {};
+    head_at_ = nullptr;
     return Line::kPart;
   }
   line = bytes.substr(0, size);
@@ -268,6 +272,9 @@ HttpReader::Found HttpReader::read_line(std::string_view& bytes) {
     good = read_status_line(line);
   } else if (line.empty()) {
     found = end_head();
+    if (found == Found::kHead && head_at_ != nullptr) {
+      learn_head(bytes.data());
+    }
   } else if (state_ == State::kField) {
     good = read_field(line);
   }
@@ -282,10 +289,10 @@ bool HttpReader::read_status_line(std::string_view line) {
     bad(fmt::format("the status line \"{}\" is not \"HTTP/1.x NNN reason\"", shown(line)));
     return false;
   }
-  http_1_0_ = at(7) == '0';
-  status_ = (at(9) - '0') * 100 + (at(10) - '0') * 10 + (at(11) - '0');
-  if (status_ < 100) {
-    bad(fmt::format("the status {} is not one", status_));
+  head_.http_1_0 = at(7) == '0';
+  head_.status = (at(9) - '0') * 100 + (at(10) - '0') * 10 + (at(11) - '0');
+  if (head_.status < 100) {
+    bad(fmt::format("the status {} is not one", head_.status));
     return false;
   }
   state_ = State::kField;
@@ -348,21 +355,23 @@ bool HttpReader::read_content_length(std::string_view value) {
     bad(fmt::format("Content-Length \"{}\" is not a length", shown(value)));
     return false;
   }
-  if (content_length_ >= 0 && content_length_ != length) {
-    bad(fmt::format("two Content-Length: {} and {}", content_length_, length));
+  if (head_.content_length >= 0 && head_.content_length != length) {
+    bad(fmt::format("two Content-Length: {} and {}", head_.content_length, length));
     return false;
   }
-  content_length_ = length;
+  head_.content_length = length;
+  length_said_ = value;
+  ++lengths_said_;
   return true;
 }
 
 bool HttpReader::read_transfer_encoding(std::string_view value) {
   const bool good = each_member(value, [this](std::string_view coding) {
     const bool is_chunked = same(coding, "chunked");
-    if ((!is_chunked && !same(coding, "identity")) || chunked_) {
+    if ((!is_chunked && !same(coding, "identity")) || head_.chunked) {
       return false;
     }
-    chunked_ = is_chunked;
+    head_.chunked = is_chunked;
     return true;
   });
   if (!good) {
@@ -373,8 +382,8 @@ bool HttpReader::read_transfer_encoding(std::string_view value) {
 
 void HttpReader::read_connection(std::string_view value) {
   each_member(value, [this](std::string_view option) {
-    says_close_ = says_close_ || same(option, "close");
-    says_keep_alive_ = says_keep_alive_ || same(option, "keep-alive");
+    head_.says_close = head_.says_close || same(option, "close");
+    head_.says_keep_alive = head_.says_keep_alive || same(option, "keep-alive");
     return true;
   });
 }
@@ -385,22 +394,22 @@ HttpReader::Found HttpReader::end_head() {
     state_ = State::kDone;
     return Found::kDone;
   }
-  if (status_ < 200 && status_ != kSwitchingProtocols) {
+  if (head_.status < 200 && head_.status != kSwitchingProtocols) {
     state_ = State::kStatusLine;
     begin_head();
     return Found::kMore;
   }
-  const bool bodiless = status_ < 200 || status_ == 204 || status_ == 304;
-  const bool stays = !says_close_ && (!http_1_0_ || says_keep_alive_);
-  keeps_alive_ = stays && status_ != kSwitchingProtocols;
+  const bool bodiless = head_.status < 200 || head_.status == 204 || head_.status == 304;
+  const bool stays = !head_.says_close && (!head_.http_1_0 || head_.says_keep_alive);
+  keeps_alive_ = stays && head_.status != kSwitchingProtocols;
   if (bodiless) {
     state_ = State::kDone;
-  } else if (chunked_) {
+  } else if (head_.chunked) {
     // Both lengths: the chunks count, and the connection is not trusted any further.
-    keeps_alive_ = keeps_alive_ && content_length_ < 0;
+    keeps_alive_ = keeps_alive_ && head_.content_length < 0;
     state_ = State::kChunkSize;
-  } else if (content_length_ >= 0) {
-    left_ = static_cast<std::uint64_t>(content_length_);
+  } else if (head_.content_length >= 0) {
+    left_ = static_cast<std::uint64_t>(head_.content_length);
     state_ = left_ == 0 ? State::kDone : State::kCounted;
   } else {
     keeps_alive_ = false;

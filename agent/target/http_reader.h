@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "agent/target/known_head.h"
+
 namespace tutti::target {
 
 struct HttpLimits {
@@ -33,7 +35,10 @@ class HttpReader {
   // What the end of the connection means.
   enum class Ending : std::uint8_t { kWhole, kNothing, kCutHead, kCutBody, kBad };
 
-  explicit HttpReader(HttpLimits limits = {}) : limits_(limits) {}
+  // `known`: what readers of the same thread learn from one another, outlives them; null: nothing.
+  // Makes no difference to what is read.
+  explicit HttpReader(HttpLimits limits = {}, KnownHead* known = nullptr)
+      : limits_(limits), known_(known) {}
 
   // A new reply.
   void start();
@@ -45,7 +50,7 @@ class HttpReader {
   // The connection has ended.
   Ending finish();
 
-  int status() const { return status_; }
+  int status() const { return head_.status; }
   std::string_view content_type() const { return content_type_; }  // at most 256 bytes
   const std::string& problem() const { return problem_; }
   // Bytes of header lines and trailers so far, interim ones and line ends included.
@@ -55,7 +60,7 @@ class HttpReader {
 
  private:
   enum class State : std::uint8_t {
-    kStatusLine,
+    kStatusLine,  // the header's two come first
     kField,
     kCounted,
     kChunkSize,
@@ -81,6 +86,8 @@ class HttpReader {
   void read_connection(std::string_view value);
   Found end_head();
   void begin_head();
+  bool take_known_head(std::string_view& bytes);
+  void learn_head(const char* end);
   bool read_plain_chunk_size(std::string_view& bytes);
   bool read_chunk_size(std::string_view line);
   Found read_chunk_end(std::string_view& bytes);
@@ -91,16 +98,15 @@ class HttpReader {
   std::string content_type_;
   std::string problem_;
   std::uint64_t header_bytes_ = 0;
-  std::uint64_t left_ = 0;            // of the counted body or of the chunk
-  std::size_t head_left_ = 0;         // what the head may still take
-  std::int64_t content_length_ = -1;  // -1: not said
-  int status_ = 0;
+  std::uint64_t left_ = 0;     // of the counted body or of the chunk
+  std::size_t head_left_ = 0;  // what the head may still take
+  KnownHead* known_;
+  HeadFacts head_;
+  const char* head_at_ = nullptr;  // its first byte; null: not all of it lies there in one piece
+  std::string_view length_said_;   // as head_at_
+  int lengths_said_ = 0;
   State state_ = State::kDone;
   Field last_field_ = Field::kNone;  // what a folded line would go on
-  bool http_1_0_ = false;
-  bool chunked_ = false;
-  bool says_close_ = false;
-  bool says_keep_alive_ = false;
   bool keeps_alive_ = false;
   bool cr_seen_ = false;
   bool any_byte_ = false;

@@ -70,6 +70,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
   shared_.config = &config_;
   shared_.clock = &clock_;
   shared_.gauges = &gauges;
+  shared_.known_form = &known_form_;
   shared_.sockets = this;
   shared_.share = make_share();
   shared_.headers = headers_;

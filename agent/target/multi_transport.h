@@ -20,6 +20,7 @@
 
 #include "agent/target/connect_paces.h"
 #include "agent/target/exchange.h"
+#include "agent/target/known_form.h"
 #include "agent/target/sources.h"
 #include "agent/target/transport.h"
 #include "agent/target/warm_stock.h"
@@ -142,6 +143,7 @@ class MultiTransport final : public Transport, private SocketSource {
   sys::Poller& poller_;
   const base::Clock& clock_;
   ExchangeSink& sink_;
+  KnownForm known_form_;
   ExchangeShared shared_;
   curl_slist* headers_ = nullptr;
 

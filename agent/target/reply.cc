@@ -75,7 +75,8 @@ void empty(std::string& buffer) {
 
 }  // namespace
 
-Reply::Reply(base::ApiType api, const VideoFolder* videos) : api_(api), videos_(videos) {}
+Reply::Reply(base::ApiType api, const VideoFolder* videos, KnownForm* form)
+    : api_(api), videos_(videos), form_(form) {}
 
 void Reply::start(bool want_stream, bool stamp_every_chunk) {
   if (body_kind_ == Body::kEvents) {  // nothing else touches these, and they are many cache lines

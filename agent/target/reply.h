@@ -38,8 +38,9 @@ enum class EndKind : std::uint8_t {
 
 class Reply {
  public:
-  // `videos` outlives it; null: as one without a path.
-  explicit Reply(base::ApiType api, const VideoFolder* videos = nullptr);
+  // `videos` outlives it; null: as one without a path. `form`, which replies of one thread share,
+  // too; null: every reply is read anew.
+  explicit Reply(base::ApiType api, const VideoFolder* videos = nullptr, KnownForm* form = nullptr);
 
   // A new exchange. `stamp_every_chunk` fills Record::chunk_at, otherwise Record::gaps is filled.
   void start(bool want_stream, bool stamp_every_chunk);
@@ -92,6 +93,7 @@ class Reply {
 
   const base::ApiType api_;
   const VideoFolder* const videos_;
+  KnownForm* const form_;
   text::SseParser sse_;
   EventTemplate template_;
   ToolCallMerge tools_;

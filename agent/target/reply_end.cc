@@ -183,7 +183,7 @@ Failure Reply::judge_json(EndKind end, const wire::Record& of) {
   if (video && is_raw_video(body_)) {
     return take_video(of);
   }
-  const EventFacts facts = read_event(body_, api_, EventShape::kWhole);
+  const EventFacts facts = read_whole_reply(body_, api_, form_);
   if (!facts.valid) {
     set_message(video ? "the reply names no video" : "the reply is not a completion", body_);
     return Failure::kBadReply;

@@ -53,6 +53,10 @@ struct EventFacts {
 EventFacts read_event(std::string_view json, base::ApiType api, EventShape shape);
 EventFacts read_event_fully(std::string_view json, base::ApiType api, EventShape shape);
 
+class KnownForm;
+// read_event of a whole reply, sooner where it has the form of the one before; `form` may be null.
+EventFacts read_whole_reply(std::string_view json, base::ApiType api, KnownForm* form);
+
 // A chunk's bytes before and after its text. Empty until learnt.
 class EventTemplate {
  public:

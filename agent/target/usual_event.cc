@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "agent/target/known_form.h"
 #include "agent/target/plain_text.h"
 
 namespace tutti::target {
@@ -21,7 +22,10 @@ bool is(std::string_view key, const char (&name)[N]) {
 // A cursor over JSON text. Every step skips blank space before it; false: it is not there.
 class Cursor {
  public:
-  explicit Cursor(std::string_view json) : at_(json.data()), end_(json.data() + json.size()) {}
+  explicit Cursor(std::string_view json, ValueTrace* trace)
+      : at_(json.data()), end_(json.data() + json.size()), trace_(trace) {}
+
+  ValueTrace* trace() const { return trace_; }
 
   // The next character that is not blank, 0 at the end.
   char peek() {
@@ -50,8 +54,8 @@ class Cursor {
     return there;
   }
 
-  // One that stands for itself, without its quotes.
-  bool string(std::string_view& text) {
+  // One that stands for itself, without its quotes: a name, or one that decides what is read.
+  bool name(std::string_view& text) {
     if (!take('"')) {
       return false;
     }
@@ -64,12 +68,26 @@ class Cursor {
     return true;
   }
 
+  // The same as a value.
+  bool string(std::string_view& text) {
+    if (!name(text)) {
+      return false;
+    }
+    if (trace_ != nullptr) [[unlikely]] {
+      trace_->note(text, true);
+    }
+    return true;
+  }
+
   // A whole number from 0 with at most 18 digits.
   bool count(std::uint64_t& value) {
     peek();
     const char* const from = at_;
     for (value = 0; at_ < end_ && *at_ >= '0' && *at_ <= '9' && at_ - from < 18; ++at_) {
       value = value * 10 + static_cast<unsigned char>(*at_ - '0');
+    }
+    if (trace_ != nullptr) [[unlikely]] {
+      trace_->note({from, static_cast<std::size_t>(at_ - from)}, false);
     }
     return at_ > from && (*from != '0' || at_ - from == 1);
   }
@@ -85,7 +103,7 @@ class Cursor {
     }
     std::string_view key;
     do {
-      if (!string(key) || !take(':') || !value(key)) {
+      if (!name(key) || !take(':') || !value(key)) {
         return false;
       }
     } while (peek() == ',' && take(','));
@@ -137,6 +155,7 @@ class Cursor {
 
   const char* at_;
   const char* end_;
+  ValueTrace* trace_;  // null: nobody learns
 };
 
 bool take_text(Cursor& json, std::string_view& text) {
@@ -144,16 +163,22 @@ bool take_text(Cursor& json, std::string_view& text) {
   return json.peek() == '"' ? json.string(text) : json.word("null");
 }
 
-bool take_count(Cursor& json, std::int32_t& to) {
+bool take_count(Cursor& json, EventFacts& facts, std::int32_t EventFacts::*to) {
   std::uint64_t value = 0;
-  to = -1;
+  facts.*to = -1;
   if (json.peek() == 'n') {
+    if (json.trace() != nullptr) [[unlikely]] {
+      json.trace()->none_goes_to(to);
+    }
     return json.word("null");
   }
   if (!json.count(value)) {
     return false;
   }
-  to = static_cast<std::int32_t>(
+  if (json.trace() != nullptr) [[unlikely]] {
+    json.trace()->last_goes_to(to);
+  }
+  facts.*to = static_cast<std::int32_t>(
       std::min<std::uint64_t>(value, std::numeric_limits<std::int32_t>::max()));
   return true;
 }
@@ -165,10 +190,10 @@ bool take_usage(Cursor& json, EventFacts& facts) {
   facts.has_usage = true;
   return json.members([&json, &facts](std::string_view key) {
     if (is(key, "prompt_tokens")) {
-      return take_count(json, facts.prompt_tokens);
+      return take_count(json, facts, &EventFacts::prompt_tokens);
     }
     if (is(key, "completion_tokens")) {
-      return take_count(json, facts.completion_tokens);
+      return take_count(json, facts, &EventFacts::completion_tokens);
     }
     if (!is(key, "completion_tokens_details") || json.peek() != '{') {
       return json.skip();
@@ -177,7 +202,7 @@ bool take_usage(Cursor& json, EventFacts& facts) {
     return json.members([&json, &facts, &found](std::string_view detail) {
       const bool wanted = !found && is(detail, "reasoning_tokens");
       found = found || wanted;
-      return wanted ? take_count(json, facts.reasoning_tokens) : json.skip();
+      return wanted ? take_count(json, facts, &EventFacts::reasoning_tokens) : json.skip();
     });
   });
 }
@@ -205,6 +230,10 @@ bool take_message(Cursor& json, EventFacts& facts) {
   });
   facts.reasoning = reasoning_content.empty() ? reasoning : reasoning_content;
   facts.two_reasonings = !reasoning_content.empty() && !reasoning.empty();
+  if (json.trace() != nullptr && reasoning_content.data() != nullptr &&
+      reasoning.data() != nullptr) {
+    json.trace()->refuse();  // which of the two counts, their values say
+  }
   return good;
 }
 
@@ -229,13 +258,13 @@ bool take_choices(Cursor& json, base::ApiType api, EventShape shape, EventFacts&
 
 }  // namespace
 
-bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape,
-                      EventFacts& facts) {
+bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape, EventFacts& facts,
+                      ValueTrace* trace) {
   facts = {};
   if (api != base::ApiType::kOpenAiChat && api != base::ApiType::kOpenAiCompletions) {
     return false;  // other documents, left whole to the full reading
   }
-  Cursor cursor(json);
+  Cursor cursor(json, trace);
   const bool good = cursor.members([&](std::string_view key) {
     if (is(key, "choices")) {
       return !facts.has_choice && take_choices(cursor, api, shape, facts);
@@ -245,7 +274,7 @@ bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape
     }
     if (is(key, "object")) {
       std::string_view kind;
-      return cursor.string(kind) && kind != "error";
+      return cursor.name(kind) && kind != "error";
     }
     if (is(key, "error")) {
       return cursor.word("null");
@@ -259,6 +288,25 @@ bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape
 EventFacts read_event(std::string_view json, base::ApiType api, EventShape shape) {
   EventFacts facts;
   return read_usual_event(json, api, shape, facts) ? facts : read_event_fully(json, api, shape);
+}
+
+EventFacts read_whole_reply(std::string_view json, base::ApiType api, KnownForm* form) {
+  EventFacts facts;
+  if (form == nullptr) {
+    return read_event(json, api, EventShape::kWhole);
+  }
+  if (form->read(json, api, facts)) {
+    return facts;
+  }
+  if (!form->learns()) {
+    return read_event(json, api, EventShape::kWhole);
+  }
+  ValueTrace trace;
+  if (!read_usual_event(json, api, EventShape::kWhole, facts, &trace)) {
+    return read_event_fully(json, api, EventShape::kWhole);
+  }
+  form->learn(json, api, trace, facts);
+  return facts;
 }
 
 }  // namespace tutti::target

@@ -13,8 +13,11 @@
 
 namespace tutti::target {
 
-// False: not answered, `facts` mean nothing. Their views point into `json`.
-bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape,
-                      EventFacts& facts);
+class ValueTrace;
+
+// False: not answered, `facts` mean nothing. Their views point into `json`. `trace`, if any, gets
+// the document's values.
+bool read_usual_event(std::string_view json, base::ApiType api, EventShape shape, EventFacts& facts,
+                      ValueTrace* trace = nullptr);
 
 }  // namespace tutti::target

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "common/base/check.h"
+#include "common/sys/socket_io.h"
 
 namespace tutti::sys {
 namespace {
@@ -42,7 +43,7 @@ void Poller::remove(int fd) { control(fd_.get(), EPOLL_CTL_DEL, fd, 0); }
 
 std::span<const Ready> Poller::wait(int timeout_ms) {
   auto* events = reinterpret_cast<epoll_event*>(raw_.data());
-  const int n = epoll_wait(fd_.get(), events, static_cast<int>(events_per_wait_), timeout_ms);
+  const int n = wait_for_events(fd_.get(), events, static_cast<int>(events_per_wait_), timeout_ms);
   TUTTI_CHECK(n >= 0 || errno == EINTR);
   ready_.clear();
   for (int i = 0; i < n; ++i) {

@@ -1,5 +1,6 @@
 // Any bytes, cut anywhere, read as the same reply: status, type, body, end, problem. The first byte
-// chooses the cuts, the second the limits.
+// chooses the cuts, the second the limits. Bytes of 0xFF part replies of one connection: what is
+// learnt of one makes no difference to the next.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,14 +10,17 @@
 #include <vector>
 
 #include "agent/target/http_reader.h"
+#include "agent/target/known_head.h"
 
 namespace {
 
 using tutti::target::HttpLimits;
 using tutti::target::HttpReader;
+using tutti::target::KnownHead;
 
-std::string read(std::string_view bytes, std::size_t piece, const HttpLimits& limits) {
-  HttpReader reader(limits);
+std::string read(std::string_view bytes, std::size_t piece, const HttpLimits& limits,
+                 KnownHead* known = nullptr) {
+  HttpReader reader(limits, known);
   reader.start();
   std::string said;
   std::string body_seen;
@@ -84,6 +88,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string whole = read(bytes, std::max<std::size_t>(bytes.size(), 1), limits);
   if (read(bytes, piece, limits) != whole || read(bytes, 1, limits) != whole) {
     std::abort();
+  }
+  KnownHead known;
+  for (std::string_view left = bytes; !left.empty();) {
+    const std::string_view reply = left.substr(0, left.find('\xFF'));
+    left.remove_prefix(std::min(reply.size() + 1, left.size()));
+    const std::size_t all = std::max<std::size_t>(reply.size(), 1);
+    for (int round = 0; round < 2; ++round) {
+      if (read(reply, all, limits, &known) != read(reply, all, limits)) {
+        std::abort();
+      }
+    }
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/target/known_form.h"
 #include "agent/target/usual_event.h"
 #include "common/base/random.h"
 
@@ -191,6 +192,94 @@ TEST(UsualEventProperty, WhatItAnswersTheFullReadingSays) {
     }
   }
   EXPECT_GT(answered, 10'000U);  // the road is used, not only right
+}
+
+// The same document with other values: runs of x and of digits become others, now and then what no
+// value of their kind may be.
+std::string sibling(Mt19937& random, const std::string& of) {
+  std::string out;
+  for (std::size_t at = 0; at < of.size();) {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const bool text = of[at] == 'x' || (of[at] == '"' && random.below(40) == 0);
+    if (!is_digit(of[at]) && !text) {
+      out += of[at++];
+      continue;
+    }
+    if (of[at] == '"') {  // an empty text may get bytes, a name too: then the form is another
+      out += of[at++];
+      out += std::string(random.below(3) == 0 ? random.below(20) : 0, 'y');
+      continue;
+    }
+    const std::size_t from = at;
+    while (at < of.size() && (is_digit(of[at]) || of[at] == 'x')) {
+      ++at;
+    }
+    if (random.below(3) == 0) {
+      out += of.substr(from, at - from);
+    } else if (text) {
+      const std::string other = random_string(random);
+      out += other.substr(1, other.size() - 2);
+    } else {
+      out += random.below(8) == 0 ? random_number(random) : pick(random, {"0", "5", "1234567"});
+    }
+  }
+  return out;
+}
+
+TEST(KnownFormProperty, AFormSaysOfItsDocumentsWhatTheReadingThatTaughtItSays) {
+  Mt19937 random(20261201);
+  std::uint64_t known = 0;
+  for (int round = 0; round < 120'000; ++round) {
+    const std::string first = document(random);
+    const ApiType api = random.below(2) == 0 ? ApiType::kOpenAiChat : ApiType::kOpenAiCompletions;
+    KnownForm form;
+    ASSERT_EQ(said(read_whole_reply(first, api, &form)),
+              said(read_event(first, api, EventShape::kWhole)));
+    EventFacts usual;
+    if (!read_usual_event(first, api, EventShape::kWhole, usual)) {
+      continue;
+    }
+    for (int next = 0; next < 6; ++next) {
+      const std::string made = next == 0 ? first : sibling(random, first);
+      const std::vector<char> bytes(made.begin(), made.end());
+      const std::string_view json(bytes.data(), bytes.size());
+      KnownForm copy = form;
+      EventFacts facts;
+      if (copy.read(json, api, facts)) {
+        ++known;
+        ASSERT_EQ(said(facts), said(read_event_fully(json, api, EventShape::kWhole))) << json;
+      }
+      ASSERT_EQ(said(read_whole_reply(json, api, &form)),
+                said(read_event_fully(json, api, EventShape::kWhole)))
+          << json;
+    }
+  }
+  EXPECT_GT(known, 4'000U);
+}
+
+TEST(KnownFormProperty, OrdinaryRepliesHaveOneForm) {
+  const auto reply = [](std::string_view id, std::string_view text, int tokens) {
+    return R"({"id":")" + std::string(id) +
+           R"(","object":"chat.completion","created":1700000000,"model":"m","choices":[)"
+           R"({"index":0,"message":{"role":"assistant","content":")" +
+           std::string(text) +
+           R"(","tool_calls":[],"reasoning_content":null},)"
+           R"("finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":)" +
+           std::to_string(tokens) + R"(,"total_tokens":21,"prompt_tokens_details":null}})";
+  };
+  KnownForm form;
+  read_whole_reply(reply("chatcmpl-1", "Hi there", 12), ApiType::kOpenAiChat, &form);
+  EventFacts facts;
+  const std::string next = reply("chatcmpl-25", "A longer answer, with more words", 7);
+  ASSERT_TRUE(form.read(next, ApiType::kOpenAiChat, facts));
+  EXPECT_EQ(facts.content, "A longer answer, with more words");
+  EXPECT_EQ(facts.finish_reason, "stop");
+  EXPECT_EQ(facts.prompt_tokens, 9);
+  EXPECT_EQ(facts.completion_tokens, 7);
+  EXPECT_TRUE(facts.has_usage && facts.has_choice && facts.valid);
+  EXPECT_FALSE(form.read(reply("c", "a line\\nand another", 7), ApiType::kOpenAiChat, facts));
+  EXPECT_FALSE(form.read(next, ApiType::kOpenAiCompletions, facts));
+  EXPECT_FALSE(form.read(next + " ", ApiType::kOpenAiChat, facts));
 }
 
 // What servers write is answered here, not only left to the other.

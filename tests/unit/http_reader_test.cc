@@ -29,8 +29,9 @@ struct Read {
   friend bool operator==(const Read&, const Read&) = default;
 };
 
-Read read_in_pieces(std::string_view bytes, std::size_t piece, HttpLimits limits = {}) {
-  HttpReader reader(limits);
+Read read_in_pieces(std::string_view bytes, std::size_t piece, HttpLimits limits = {},
+                    KnownHead* known = nullptr) {
+  HttpReader reader(limits, known);
   reader.start();
   Read read;
   bool over = false;
@@ -76,11 +77,15 @@ Read read_in_pieces(std::string_view bytes, std::size_t piece, HttpLimits limits
   return read;
 }
 
-// The same whatever the cut.
+// The same whatever the cut, and whatever was learnt from the reply before.
 Read read_all(const std::string& bytes, HttpLimits limits = {}) {
   Read whole = read_in_pieces(bytes, bytes.size() + 1, limits);
+  KnownHead known;
+  EXPECT_EQ(read_in_pieces(bytes, bytes.size() + 1, limits, &known), whole) << "learning";
+  EXPECT_EQ(read_in_pieces(bytes, bytes.size() + 1, limits, &known), whole) << "having learnt";
   for (std::size_t piece = 1; piece < bytes.size(); piece += piece < 8 ? 1 : 7) {
     EXPECT_EQ(read_in_pieces(bytes, piece, limits), whole) << "in pieces of " << piece;
+    EXPECT_EQ(read_in_pieces(bytes, piece, limits, &known), whole) << "in pieces of " << piece;
   }
   return whole;
 }
@@ -305,6 +310,82 @@ TEST(HttpReader, ItIsReadyForTheNextReplyAfterAnyEnd) {
     EXPECT_EQ(reader.next(rest, body), Found::kDone);
     EXPECT_TRUE(reader.keeps_alive());
     EXPECT_EQ(reader.problem(), "");
+  }
+}
+
+// ---- the header of the reply before
+
+std::string reply_of(std::string_view date, std::string_view length, std::string_view body) {
+  return "HTTP/1.1 200 OK\r\nDate: " + std::string(date) +
+         "\r\nContent-Length: " + std::string(length) + "\r\nServer: s\r\n\r\n" + std::string(body);
+}
+
+// What a reader with `known` says of `bytes` is what one without says. True: the header was known.
+bool agrees(const std::string& bytes, KnownHead& known) {
+  KnownHead copy = known;
+  const bool hit = copy.match(bytes) > 0;
+  EXPECT_EQ(read_in_pieces(bytes, bytes.size() + 1, {}, &known),
+            read_in_pieces(bytes, bytes.size() + 1))
+      << bytes;
+  return hit;
+}
+
+TEST(KnownHead, AnotherLengthIsTheSameHeaderAndAnotherDateIsLearnt) {
+  KnownHead known;
+  EXPECT_FALSE(agrees(reply_of("1", "5", "hello"), known));
+  EXPECT_TRUE(agrees(reply_of("1", "5", "hello"), known));
+  EXPECT_TRUE(agrees(reply_of("1", "12", "hello, world and more"), known));
+  EXPECT_TRUE(agrees(reply_of("1", "0", ""), known));
+  EXPECT_TRUE(agrees(reply_of("1", "007", "1234567"), known));
+  EXPECT_FALSE(agrees(reply_of("2", "5", "hello"), known));
+  EXPECT_TRUE(agrees(reply_of("2", "6", "hello!"), known));
+}
+
+TEST(KnownHead, WhatIsNoLengthIsReadByTheLine) {
+  for (const char* length : {"", "5x", "-5", "+5", " 5", "5 ", "5, 5", "9223372036854775807",
+                             "9223372036854775808", "1000000000000000000", "5\r\nContent-Length: 6",
+                             "5\r\nContent-Length: 5", "5\r\nTransfer-Encoding: chunked"}) {
+    KnownHead known;
+    agrees(reply_of("1", "5", "hello"), known);
+    agrees(reply_of("1", length, "hello"), known);
+    agrees(reply_of("1", length, "hello"), known);  // the odd one may have been learnt
+    agrees(reply_of("1", "4", "hello"), known);
+  }
+}
+
+TEST(KnownHead, HeadersWithoutALengthAreKnownToo) {
+  for (const std::string head : {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                 "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+                                 "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.0 200 OK\n\n"}) {
+    KnownHead known;
+    EXPECT_FALSE(agrees(head + "3\r\nabc\r\n0\r\n\r\n", known));
+    EXPECT_TRUE(agrees(head + "4\r\nabcd\r\n0\r\nX: y\r\n\r\n", known));
+  }
+}
+
+TEST(KnownHead, InterimRepliesAndFoldedLinesReadAsEver) {
+  for (const std::string head :
+       {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\n",
+        "HTTP/1.1 101 Switching\r\nContent-Length: 2\r\n\r\n"}) {
+    KnownHead known;
+    agrees(head + "ok", known);
+    agrees(head + "ok", known);
+  }
+}
+
+// The limits count what a known header takes as they count its lines.
+TEST(KnownHead, TheLimitsHoldBehindAKnownHeader) {
+  const HttpLimits limits{std::size_t{9} << 10, std::size_t{10} << 10, 64};
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+  for (std::size_t more = 1000; more < 1400; ++more) {
+    const std::string bytes =
+        head + "A: " + std::string(8900, 'a') + "\r\nB: " + std::string(more, 'b') + "\r\n\r\n";
+    KnownHead known;
+    read_in_pieces(bytes, bytes.size(), limits, &known);
+    ASSERT_EQ(read_in_pieces(bytes, bytes.size(), limits, &known),
+              read_in_pieces(bytes, bytes.size(), limits))
+        << more;
   }
 }
 

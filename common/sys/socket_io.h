@@ -1,0 +1,28 @@
+#pragma once
+
+// The socket calls of the hot path. glibc's own are cancellation points: in a process with threads
+// each of them takes two atomic steps for a pthread_cancel() that nobody here calls. These go to
+// the kernel without. Results and errno as the calls of the same name; any thread.
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+namespace tutti::sys {
+
+inline ssize_t send_message(int fd, const msghdr& message, int flags) {
+  return ::syscall(SYS_sendmsg, fd, &message, flags);
+}
+
+inline ssize_t receive_message(int fd, msghdr& message, int flags) {
+  return ::syscall(SYS_recvmsg, fd, &message, flags);
+}
+
+inline int wait_for_events(int epoll_fd, epoll_event* events, int events_max, int timeout_ms) {
+  return static_cast<int>(
+      ::syscall(SYS_epoll_pwait, epoll_fd, events, events_max, timeout_ms, nullptr, 0));
+}
+
+}  // namespace tutti::sys
