@@ -183,7 +183,8 @@ void EventTemplate::learn(std::string_view json, const EventFacts& facts, base::
   // SGLang's text is all text so far: what was learnt would never fit again.
   if (api == base::ApiType::kSglang || !facts.valid || !one_text || facts.is_error ||
       facts.has_usage || facts.two_reasonings || facts.tool_calls != nullptr ||
-      !facts.finish_reason.empty() || misses_ >= kMissesMax || json.size() > kBytesMax) {
+      !facts.finish_reason.empty() || misses_ >= kMissesMax || json.size() > kBytesMax ||
+      json.find_first_of("\r\n") != std::string_view::npos) {  // Reply counts on there being none
     return;
   }
   const bool is_content = facts.reasoning.empty();

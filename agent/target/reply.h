@@ -70,6 +70,8 @@ class Reply {
   enum class Body : std::uint8_t { kUnknown, kEvents, kJson, kError };
 
   void choose_body(std::string_view bytes);
+  bool take_known_event(std::string_view bytes);
+  void take_template_text(TextKind kind, std::string_view text);
   void on_event(const text::SseEvent& event);
   void on_error_event(const text::SseEvent& event);
   void take(const EventFacts& facts);

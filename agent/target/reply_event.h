@@ -57,7 +57,7 @@ class KnownForm;
 // read_event of a whole reply, sooner where it has the form of the one before; `form` may be null.
 EventFacts read_whole_reply(std::string_view json, base::ApiType api, KnownForm* form);
 
-// A chunk's bytes before and after its text. Empty until learnt.
+// A chunk's bytes before and after its text, without line ends. Empty until learnt.
 class EventTemplate {
  public:
   // True: `json` equals the learnt chunk but for its text, which is valid and now in `text`

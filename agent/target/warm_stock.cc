@@ -75,6 +75,7 @@ void WarmStock::open_one(std::uint16_t frontend, base::Instant now) {
       connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length);
   if (rc == 0) {
     kept_[frontend].push_back(std::move(fresh));
+    ++kept_count_;
   } else if (errno == EINPROGRESS && poller_.add(fd.get(), sys::kWritable)) {
     pending_.push_back(Pending{std::move(fresh), frontend, now + connect_timeout_});
   } else {
@@ -116,6 +117,7 @@ bool WarmStock::on_socket(const sys::Ready& ready) {
   poller_.remove(ready.fd);
   if (connect_error(ready.fd) == 0) {
     kept_[it->frontend].push_back(std::move(it->socket));
+    ++kept_count_;
   } else {
     sources_.closed(it->frontend, it->socket.source);
   }
@@ -132,6 +134,7 @@ StockedSocket WarmStock::take(std::uint16_t frontend, const sockaddr* address, s
   while (!kept.empty()) {
     StockedSocket found = std::move(kept.back());
     kept.pop_back();
+    --kept_count_;
     if (alive(found.fd.get())) {
       return found;
     }
@@ -148,15 +151,8 @@ bool WarmStock::drop_one() {
   }
   sources_.closed(static_cast<std::uint16_t>(fullest - kept_.begin()), fullest->back().source);
   fullest->pop_back();
+  --kept_count_;
   return true;
-}
-
-std::size_t WarmStock::size() const {
-  std::size_t sum = pending_.size();
-  for (const auto& kept : kept_) {
-    sum += kept.size();
-  }
-  return sum;
 }
 
 }  // namespace tutti::target

@@ -51,7 +51,7 @@ class WarmStock {
   // Closes one connection of the fullest frontend, to make room; false: the stock is empty.
   bool drop_one();
 
-  std::size_t size() const;
+  std::size_t size() const { return pending_.size() + kept_count_; }
   std::size_t kept(std::uint16_t frontend) const { return kept_[frontend].size(); }
 
  private:
@@ -67,6 +67,7 @@ class WarmStock {
   sys::Poller& poller_;
   Sources& sources_;
   std::vector<std::vector<StockedSocket>> kept_;
+  std::size_t kept_count_ = 0;  // of all of them
   std::vector<SocketAddress> addresses_;
   std::vector<std::uint32_t> wanted_;  // still to begin, per frontend
   std::vector<Pending> pending_;       // at most plan.connecting_max

@@ -76,6 +76,11 @@ class SseParser {
   void reset();
 
   bool too_large() const { return too_large_; }
+  // Nothing of what was fed waits for more: the next byte begins an event.
+  bool between_events() const {
+    return line_.empty() && !has_data_ && type_.empty() && comment_.empty() && !after_cr_ &&
+           !at_start_ && !too_large_;
+  }
 
  private:
   static constexpr std::size_t kCommentMax = 1024;

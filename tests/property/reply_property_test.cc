@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/target/reply.h"
 #include "agent/target/reply_event.h"
 #include "common/base/random.h"
 
@@ -122,6 +123,76 @@ TEST(ReplyProperty, TheTemplateSaysWhatTheFullReadingSays) {
   }
   EXPECT_GT(matched, 4000U);  // the road is used, not only right
   EXPECT_GT(escaped, 400U);
+}
+
+// One event, mostly as servers write it, with what may stand around and inside it.
+std::string random_event(Mt19937& random, const Frame& frame) {
+  const bool usual = random.below(8) != 0;
+  const std::string json = frame.before + random_text(random, true) + frame.after;
+  const std::string field =
+      usual ? "data: "
+            : pick(random, {"data:", "data:  ", "id: 7\ndata: ", ": ping\n\ndata: ", "\ndata: ",
+                            "event: error\ndata: ", "data: 1\ndata: "});
+  const std::string end =
+      usual ? "\n\n" : pick(random, {"\r\n\r\n", "\r\r", "\n", "\n\n\n", "\n: x\n\n", "\r\n\n"});
+  const std::string what =
+      random.below(40) == 0 ? pick(random, {"[DONE]", "{}", "", "not json"}) : json;
+  return field + what + end;
+}
+
+wire::Record read_stream(const std::vector<std::string>& parts, ApiType api) {
+  Reply reply(api);
+  reply.start(true, true);
+  reply.on_header(200, "text/event-stream");
+  for (const std::string& part : parts) {
+    if (!reply.broken()) {
+      reply.on_body(part, base::Instant{1});
+    }
+  }
+  wire::Record record;
+  reply.on_end(EndKind::kComplete, base::Instant{2}, record);
+  return record;
+}
+
+// A read that is one whole event takes the shortest way; a byte at a time takes the longest.
+TEST(ReplyProperty, AStreamByTheEventIsTheStreamByTheByte) {
+  Mt19937 random(20261130);
+  std::uint64_t tokens = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const Frame frame = random_frame(random);
+    std::vector<std::string> events;
+    std::vector<std::string> bytes;
+    for (std::uint64_t left = 2 + random.below(12); left > 0; --left) {
+      std::string event = random_event(random, frame);
+      if (random.below(12) == 0 && !events.empty()) {
+        events.back() += event;  // two in one read
+      } else if (random.below(12) == 0) {
+        const std::size_t cut = random.below(event.size());
+        events.push_back(event.substr(0, cut));
+        events.push_back(event.substr(cut));
+      } else {
+        events.push_back(event);
+      }
+      for (const char c : event) {
+        bytes.emplace_back(1, c);
+      }
+    }
+    const wire::Record by_event = read_stream(events, frame.api);
+    ASSERT_EQ(by_event, read_stream(bytes, frame.api)) << testing::PrintToString(events);
+    tokens += by_event.content_events;
+  }
+  EXPECT_GT(tokens, 4000U);
+}
+
+// One document in three lines, then the same bytes where only the first line is data.
+TEST(ReplyProperty, ADocumentOfSeveralLinesIsNotKnownByItsBytes) {
+  const std::string head = R"(data: {"choices":[{"index":0,"delta":{"content")";
+  const std::string in_lines = head + "\ndata:  :\ndata:  \"a\"}}]}\n\n";
+  const std::string in_one = head + "\n :\n \"a\"}}]}\n\n";
+  const wire::Record record =
+      read_stream({in_lines, in_lines, in_one, in_one}, ApiType::kOpenAiChat);
+  EXPECT_EQ(record.content_events, 2U);
+  EXPECT_EQ(record.malformed_events, 2U);
 }
 
 TEST(ReplyProperty, TheTemplateIsUsedForAnOrdinaryStream) {
