@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,9 +11,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "common/base/check.h"
 #include "common/text/base64.h"
+#include "tests/support/certificate.h"
 #include "tests/support/loopback.h"
 #include "tests/support/raw_peer.h"
 
@@ -79,6 +84,33 @@ bool pass_on(int from, int to) {
   return true;
 }
 
+// Between a client behind TLS and a socket in the clear, until either side ends.
+void pass_through(SSL* ssl, int client, int clear) {
+  char buffer[16'384];
+  pollfd both[2] = {{client, POLLIN, 0}, {clear, POLLIN, 0}};
+  bool going = SSL_accept(ssl) == 1;
+  while (going) {
+    if (SSL_pending(ssl) == 0 && poll(both, 2, -1) <= 0) {
+      break;
+    }
+    if (SSL_pending(ssl) > 0 || both[0].revents != 0) {
+      const int n = SSL_read(ssl, buffer, sizeof buffer);
+      going = n > 0;
+      if (going) {
+        RawPeer::write_all(clear, std::string(buffer, static_cast<std::size_t>(n)));
+      }
+    }
+    if (going && both[1].revents != 0) {
+      const ssize_t n = recv(clear, buffer, sizeof buffer, 0);
+      going = n > 0 && SSL_write(ssl, buffer, static_cast<int>(n)) == n;
+    }
+    both[0].revents = both[1].revents = 0;
+  }
+  SSL_shutdown(ssl);
+  SSL_free(ssl);
+  shutdown(clear, SHUT_RDWR);
+}
+
 std::size_t length_of(const std::string& head) {
   const std::string name = "Content-Length: ";
   const std::size_t at = head.find(name);
@@ -94,7 +126,12 @@ constexpr const char* kNeedsLogin =
 }  // namespace
 
 TestProxy::TestProxy(ProxyRules rules)
-    : rules_(std::move(rules)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    : rules_(std::move(rules)),
+      door_(nullptr, SSL_CTX_free),
+      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (rules_.tls) {
+    open_door();
+  }
   port_ = bind_loopback(listener_.get());
   TUTTI_CHECK(listen(listener_.get(), 256) == 0);
   acceptor_ = std::thread([this] { accept_loop(); });
@@ -130,14 +167,41 @@ void TestProxy::note(std::string asked) {
   asked_.push_back(std::move(asked));
 }
 
+void TestProxy::open_door() {
+  door_.reset(SSL_CTX_new(TLS_server_method()));
+  const std::string file = fmt::format("/tmp/tutti-proxy-{}-{}.pem", getpid(), listener_.get());
+  make_certificate({}, door_.get(), file);
+  std::ifstream pem(file, std::ios::binary);
+  certificate_.assign(std::istreambuf_iterator<char>(pem), {});
+  std::filesystem::remove(file);
+}
+
+// The clear end of what comes from `client`. Under the lock of accept_loop().
+int TestProxy::behind_door(int client) {
+  int ends[2] = {-1, -1};
+  TUTTI_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  SSL* const ssl = SSL_new(door_.get());
+  SSL_set_fd(ssl, client);
+  open_.push_back(client);
+  threads_.emplace_back([this, ssl, client, clear = ends[0]] {
+    pass_through(ssl, client, clear);
+    close(clear);
+    const std::lock_guard lock(mutex_);
+    open_.erase(std::find(open_.begin(), open_.end(), client));
+    close(client);
+  });
+  return ends[1];
+}
+
 void TestProxy::accept_loop() {
   while (true) {
-    const int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+    int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) {
       return;
     }
     ++connections_;
     const std::lock_guard lock(mutex_);
+    fd = door_ != nullptr ? behind_door(fd) : fd;
     open_.push_back(fd);
     threads_.emplace_back([this, fd] { serve(fd); });
   }

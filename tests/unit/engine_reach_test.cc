@@ -88,6 +88,42 @@ TEST(EngineProxy, AnHttpsFrontendIsReachedByATunnelThatSeesNoHeaderOfOurs) {
   EXPECT_EQ(server.seen().at(0).header("Proxy-Authorization"), "");
 }
 
+TEST(EngineProxy, AProxyBehindTlsCarriesBothAndSeesNoHeaderOfATunnel) {
+  ScriptedServer plain(streams({"a"}));
+  ScriptedServer secure(streams({"a"}), true);
+  const TestProxy proxy({.user = "anna", .password = "secret", .tls = true});
+  EngineRig rig({plain.url(), secure.url()});
+  rig.config.target.balance = base::Balance::kRoundRobin;
+  rig.config.target.ca_pem = proxy.certificate() + text_of(secure.certificate_file());
+  rig.config.target.proxy = proxy.url("https", "anna:secret");
+  rig.arm(base::Pacing::kClosedLoop, 1);
+  rig.issue(4);
+  ASSERT_TRUE(rig.pump_records(4));
+  for (const wire::Record& record : rig.records) {
+    expect_fine(record);
+  }
+  EXPECT_EQ(plain.seen().size(), 2U);
+  EXPECT_EQ(secure.seen().size(), 2U);
+  std::size_t tunnels = 0;
+  for (const std::string& head : proxy.asked()) {
+    tunnels += head.starts_with(fmt::format("CONNECT 127.0.0.1:{} ", secure.port())) ? 1U : 0U;
+    EXPECT_EQ(head.starts_with("CONNECT"), head.find("secret-key") == std::string::npos) << head;
+  }
+  EXPECT_EQ(tunnels, 1U);
+  EXPECT_EQ(proxy.connections(), 2U);
+}
+
+TEST(EngineProxy, AProxyBehindTlsWhoseCertificateNobodyKnowsIsRefused) {
+  ScriptedServer server(streams({"a"}));
+  const TestProxy proxy({.tls = true});
+  EngineRig rig({server.url()});
+  rig.config.target.proxy = proxy.url("https");
+  const wire::Record& record = rig.one();
+  EXPECT_EQ(record.failure, Failure::kTls);
+  EXPECT_THAT(record.error_message, HasSubstr(proxy.label()));
+  EXPECT_TRUE(proxy.asked().empty());
+}
+
 TEST(EngineProxy, SocksCarriesBothAndResolvesWhereItIsTold) {
   ScriptedServer plain(streams({"a"}));
   ScriptedServer secure(streams({"a"}), true, {"DNS:localhost"});
