@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "coordinator/accuracy/tally.h"
 #include "coordinator/accuracy/turn_scores.h"
+#include "coordinator/conduct/punkt_files.h"
 
 namespace tutti {
 namespace {
@@ -51,6 +52,7 @@ struct Scene {
   const ledger::Ledger& ledger;
   base::Instant ended_at;
   bool complete = false;
+  conduct::Punkt punkt = nullptr;  // what ROUGE finds sentences by; null: it does without
 };
 
 accuracy::Entry named_entry(const std::string& name, const accuracy::Method& method) {
@@ -74,7 +76,7 @@ accuracy::Entry score_dataset(const conduct::AccuracyInput& wanted, const Scene&
   const report::PhaseFacts& phase = scene.phases[wanted.phase];
   const base::Instant end = phase.stop_at.is_set() ? phase.stop_at : scene.ended_at;
   entry.duration_s = (end - phase.start_at).to_seconds();
-  accuracy::Tally tally(wanted.method);
+  accuracy::Tally tally(wanted.method, scene.punkt.get());
   const bool read = add_replies(wanted, phase, scene.ledger, tally);
   entry.responses = tally.counts();
   entry.note = read ? tally.problem() : "a reply could not be read back from disk";
@@ -83,8 +85,10 @@ accuracy::Entry score_dataset(const conduct::AccuracyInput& wanted, const Scene&
     entry.score = tally.score();
     entry.rouge = tally.rouge_score();
   }
-  if (entry.rouge) {
-    entry.note = "rougeLsum and gen_len need NLTK's sentence splitter and are not computed";
+  if (entry.rouge && !entry.rouge->sentences) {
+    entry.note =
+        "rougeLsum and gen_len need NLTK's punkt_tab/english, which was not here: for the next run "
+        "python3 -m nltk.downloader punkt_tab; this one's replies are in events.jsonl";
   }
   entry.complete = scene.complete && scored && phase.stop_at.is_set() &&
                    entry.responses.issued == entry.total_samples() && entry.responses.missing == 0;
@@ -211,7 +215,8 @@ accuracy::Entry score_again(const spec::Config& config, const accuracy::Scored& 
 }  // namespace
 
 Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome) {
-  const Scene scene{outcome.phases, outcome.ledger, outcome.ended_at, outcome.outcome.complete};
+  const Scene scene{outcome.phases, outcome.ledger, outcome.ended_at, outcome.outcome.complete,
+                    input.punkt};
   Scores out;
   if (input.scores_turns) {
     add_turn_scores(input, scene, out);
@@ -234,7 +239,12 @@ accuracy::Entries score_rebuilt(const spec::Config& given, const report::Rebuilt
     base::log_warning("accuracy", "not scored:\n" + spec::to_text(scored.error()));
     return {};
   }
-  const Scene scene{run.facts.phases, run.ledger, run.facts.ended_at, false};
+  Scene scene{run.facts.phases, run.ledger, run.facts.ended_at, false};
+  if (std::any_of(scored->begin(), scored->end(), [](const accuracy::Scored& each) {
+        return each.method.rule == accuracy::Rule::kRouge;
+      })) {
+    scene.punkt = conduct::load_punkt().value_or(nullptr);
+  }
   accuracy::Entries out;
   for (const accuracy::Scored& each : *scored) {
     out.push_back(score_again(config, each, scene));
