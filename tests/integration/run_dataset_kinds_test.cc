@@ -44,6 +44,19 @@ TEST(DatasetKinds, ColumnFilesRunWhole) {
   expect_whole("huggingface", kSource + "/configs/data/minutes_folder", 20);
 }
 
+// Public data beside a developer's checkout: a folder that the datasets library wrote.
+TEST(DatasetKinds, ARealFolderOfHuggingFaceRunsWhole) {
+  const std::string folder = kSource + "/../shared/data/squad_pruned";
+  if (!tutti_rust_present() || !std::filesystem::exists(folder)) {
+    GTEST_SKIP() << "NOT TESTED: built without cargo, or the data is not beside this checkout";
+  }
+  for (const std::string split : {"train", "validation"}) {
+    const auto info = read_json(folder + "/" + split + "/dataset_info.json");
+    const int rows = info["splits"][split]["num_examples"];
+    expect_whole("squad-" + split, folder + "/" + split, rows);
+  }
+}
+
 TEST(DatasetKinds, ColumnFilesAreRefusedByNameWithoutCargo) {
   if (tutti_rust_present()) {
     GTEST_SKIP() << "built with cargo";
