@@ -50,11 +50,8 @@ TEST(DatasetKinds, ARealFolderOfHuggingFaceRunsWhole) {
   if (!tutti_rust_present() || !std::filesystem::exists(folder)) {
     GTEST_SKIP() << "NOT TESTED: built without cargo, or the data is not beside this checkout";
   }
-  for (const std::string split : {"train", "validation"}) {
-    const auto info = read_json(folder + "/" + split + "/dataset_info.json");
-    const int rows = info["splits"][split]["num_examples"];
-    expect_whole("squad-" + split, folder + "/" + split, rows);
-  }
+  expect_whole("squad", folder, 50);  // its split train
+  expect_whole("squad-validation", folder + "/validation", 50);
 }
 
 TEST(DatasetKinds, ColumnFilesAreRefusedByNameWithoutCargo) {
