@@ -113,9 +113,11 @@ std::string report_help() {
          "  --report-dir OUT    folder to write; may be the lost run's own, which then has its\n"
          "                      config.yaml (default: rebuilt_ and the run's id in the temporary "
          "folder)\n"
-         "  --config FILE       the run's config.yaml, to score its accuracy data sets, which must "
-         "be\n"
-         "                      here (default: the one in the report folder)\n"
+         "  --config FILE       the run's config.yaml, to score its accuracy data sets or turns "
+         "of\n"
+         "                      conversations; the data sets must be here (default: the one in "
+         "the\n"
+         "                      report folder)\n"
          "\n"
          "The report is marked INVALID. Which queries the coordinator had given out and nobody "
          "recorded\n"
@@ -151,25 +153,28 @@ static std::optional<report::TokenCounts> count_rebuilt(const report::Rebuilt& r
                       base::SystemClock());
 }
 
-// The config whose data sets have the right answers; nothing: the run asked none, or it is not
-// here, which is not said twice.
+// The config whose data sets have the right answers, or the recorded turns; nothing: the run asked
+// none, or it is not here, which is not said twice.
 static base::Result<std::optional<spec::Config>> config_to_score(
     const Asked& asked, const report::SpoolSurvey& survey) {
   const auto& phases = survey.planned.phases;
   const bool asks = std::any_of(phases.begin(), phases.end(), [](const report::PhaseFacts& phase) {
-    return phase.kind == base::PhaseKind::kAccuracy;
+    return phase.kind == base::PhaseKind::kAccuracy ||
+           (phase.plays && phase.kind == base::PhaseKind::kPerformance);
   });
   const std::string path = asked.config.empty() ? asked.folder + "/config.yaml" : asked.config;
   if (asked.config.empty() && (!asks || !std::filesystem::exists(path))) {
     if (asks) {
-      base::log_warning("report", fmt::format("accuracy is not scored: {} is not there; give the "
-                                              "run's config.yaml with --config",
+      base::log_warning("report", fmt::format("accuracy, or turns of conversations, are not "
+                                              "scored: {} is not there; give the run's "
+                                              "config.yaml with --config",
                                               path));
     }
     return std::nullopt;
   }
   if (!asks) {
-    base::log_warning("report", "the run has no accuracy data set: --config is not needed");
+    base::log_warning(
+        "report", "the run has no accuracy data set and no conversations: --config is not needed");
     return std::nullopt;
   }
   // Nobody is asked: the key that a written config has not got is not wanted.
@@ -220,7 +225,9 @@ ExitCode report_command(const Words& words) {
     return fail_with(made.error(), ExitCode::kSetup);
   }
   if (*config) {
-    made->accuracy = score_rebuilt(**config, *rebuilt);
+    Scores scores = score_rebuilt(**config, *rebuilt);
+    made->accuracy = std::move(scores.entries);
+    made->turn_scores = std::move(scores.turns);
   }
   const auto status = report::write_run_folder(*made, rebuilt->ledger, NoPrompts{}, asked->folder);
   std::fputs(("\n" + report::console_text(*made) + "\n").c_str(), stdout);

@@ -9,6 +9,8 @@
 #include "common/base/log.h"
 #include "coordinator/accuracy/tally.h"
 #include "coordinator/accuracy/turn_scores.h"
+#include "coordinator/conduct/conversation_input.h"
+#include "coordinator/conduct/punkt_files.h"
 
 namespace tutti {
 namespace {
@@ -51,6 +53,7 @@ struct Scene {
   const ledger::Ledger& ledger;
   base::Instant ended_at;
   bool complete = false;
+  conduct::Punkt punkt = nullptr;  // what ROUGE finds sentences by; null: it does without
 };
 
 accuracy::Entry named_entry(const std::string& name, const accuracy::Method& method) {
@@ -74,7 +77,7 @@ accuracy::Entry score_dataset(const conduct::AccuracyInput& wanted, const Scene&
   const report::PhaseFacts& phase = scene.phases[wanted.phase];
   const base::Instant end = phase.stop_at.is_set() ? phase.stop_at : scene.ended_at;
   entry.duration_s = (end - phase.start_at).to_seconds();
-  accuracy::Tally tally(wanted.method);
+  accuracy::Tally tally(wanted.method, scene.punkt.get());
   const bool read = add_replies(wanted, phase, scene.ledger, tally);
   entry.responses = tally.counts();
   entry.note = read ? tally.problem() : "a reply could not be read back from disk";
@@ -83,8 +86,10 @@ accuracy::Entry score_dataset(const conduct::AccuracyInput& wanted, const Scene&
     entry.score = tally.score();
     entry.rouge = tally.rouge_score();
   }
-  if (entry.rouge) {
-    entry.note = "rougeLsum and gen_len need NLTK's sentence splitter and are not computed";
+  if (entry.rouge && !entry.rouge->sentences) {
+    entry.note =
+        "rougeLsum and gen_len need NLTK's punkt_tab/english, which was not here: for the next run "
+        "python3 -m nltk.downloader punkt_tab; this one's replies are in events.jsonl";
   }
   entry.complete = scene.complete && scored && phase.stop_at.is_set() &&
                    entry.responses.issued == entry.total_samples() && entry.responses.missing == 0;
@@ -127,41 +132,65 @@ bool add_turn(const data::Conversation& conversation, accuracy::TurnName name,
   return true;
 }
 
-// The turns of the performance phase, against those recorded.
-void add_turn_scores(const conduct::RunInput& input, const Scene& scene, Scores& out) {
-  accuracy::Entry& entry = out.entries.emplace_back();
+accuracy::Entry turns_entry(std::uint64_t rows) {
+  accuracy::Entry entry;
   entry.dataset_name = "performance";
   entry.of_performance = true;
-  entry.unit_samples = input.measured_rows();
-  const auto planned = std::find_if(
-      input.phases.begin(), input.phases.end(),
-      [](const auto& phase) { return phase.spec.kind == base::PhaseKind::kPerformance; });
-  const auto index = static_cast<std::uint32_t>(planned - input.phases.begin());
-  if (index >= scene.phases.size()) {
-    entry.note = "not asked: the run ended before its phase";
-    return;
+  entry.unit_samples = rows;
+  return entry;
+}
+
+// Of the turns in a phase: which conversation is played as which query, and how far it came.
+struct TurnScene {
+  const data::ConversationSet& conversations;
+  const plan::Trajectories& trajectories;
+  std::uint32_t phase = 0;
+  bool recorded_only = false;  // of a turn without a record nobody knows whether it was issued
+};
+
+// Adds all turns. Returns why they cannot be compared; empty: they were.
+std::string add_turns(const TurnScene& turns, const Scene& scene, accuracy::TurnScores& scores) {
+  const plan::Trajectories& all = turns.trajectories;
+  const base::Seq issued = scene.phases[turns.phase].issued;
+  if (issued > all.queries()) {
+    return "the data set's conversations are not those of the run";
   }
-  const report::PhaseFacts& phase = scene.phases[index];
-  const plan::Trajectories& all = *planned->spec.trajectories;
-  accuracy::TurnScores scores;
-  bool read = true;
-  for (base::Seq seq = 0; seq < phase.issued && read; ++seq) {
-    if (scene.ledger.is_withheld(index, seq)) {
+  for (base::Seq seq = 0; seq < issued; ++seq) {
+    const ledger::Fact* const fact = scene.ledger.find(turns.phase, seq);
+    if (scene.ledger.is_withheld(turns.phase, seq) || (turns.recorded_only && fact == nullptr)) {
       continue;
     }
     const plan::Trajectories::Place place = all.place_of(seq);
     const plan::Conversation& played = all.conversation(place.trajectory);
     const plan::Turn& turn = played.turns[place.turn];
-    const auto& conversations = input.conversations->conversations();
-    const auto& recorded = conversations[input.conversations->samples()[turn.sample].conversation];
-    read = add_turn(recorded, {played.id, all.pass(place.trajectory), turn.number + 1},
-                    scene.ledger.find(index, seq), scene.ledger, scores);
+    if (fact != nullptr && fact->sample != turn.sample) {
+      return "the data set's conversations are not those of the run";
+    }
+    const auto& sample = turns.conversations.samples()[turn.sample];
+    const auto& recorded = turns.conversations.conversations()[sample.conversation];
+    if (!add_turn(recorded, {played.id, all.pass(place.trajectory), turn.number + 1}, fact,
+                  scene.ledger, scores)) {
+      return "a reply could not be read back from disk";
+    }
   }
+  return {};
+}
+
+// The turns of the performance phase, against those recorded.
+void add_turn_scores(const TurnScene& turns, const Scene& scene, Scores& out) {
+  accuracy::Entry& entry =
+      out.entries.emplace_back(turns_entry(turns.conversations.samples().size()));
+  if (turns.phase >= scene.phases.size()) {
+    entry.note = "not asked: the run ended before its phase";
+    return;
+  }
+  const report::PhaseFacts& phase = scene.phases[turns.phase];
+  accuracy::TurnScores scores;
+  entry.note = add_turns(turns, scene, scores);
   const base::Instant end = phase.stop_at.is_set() ? phase.stop_at : scene.ended_at;
   entry.duration_s = (end - phase.start_at).to_seconds();
   entry.responses = {scores.issued(), scores.scored() - scores.missing(), 0, scores.missing()};
-  if (!read) {
-    entry.note = "a reply could not be read back from disk";
+  if (!entry.note.empty()) {
     return;
   }
   entry.score = scores.score();
@@ -171,6 +200,29 @@ void add_turn_scores(const conduct::RunInput& input, const Scene& scene, Scores&
                              scores.issued() - scores.scored(), scores.issued());
   }
   out.turns = scores.json();
+}
+
+std::uint32_t performance_phase(const std::vector<report::PhaseFacts>& phases) {
+  const auto found = std::find_if(phases.begin(), phases.end(), [](const auto& phase) {
+    return phase.kind == base::PhaseKind::kPerformance;
+  });
+  return static_cast<std::uint32_t>(found - phases.begin());
+}
+
+void score_turns_again(const spec::Config& config, const Scene& scene, Scores& out) {
+  const auto played = conduct::play_again(config);
+  if (!played) {
+    out.entries.push_back(turns_entry(0));
+    out.entries.back().note = "its recorded turns cannot be read: " + played.error().message;
+  } else {
+    add_turn_scores(
+        {*played->conversations, *played->trajectories, performance_phase(scene.phases), true},
+        scene, out);
+    std::string& note = out.entries.back().note;
+    note += fmt::format("{}of the turns in the spools; what nobody recorded is not counted",
+                        note.empty() ? "" : "; ");
+  }
+  tell(out.entries.back());
 }
 
 // A dumped config names what was called after its file; when the file is there it is the one that
@@ -211,10 +263,16 @@ accuracy::Entry score_again(const spec::Config& config, const accuracy::Scored& 
 }  // namespace
 
 Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome) {
-  const Scene scene{outcome.phases, outcome.ledger, outcome.ended_at, outcome.outcome.complete};
+  const Scene scene{outcome.phases, outcome.ledger, outcome.ended_at, outcome.outcome.complete,
+                    input.punkt};
   Scores out;
   if (input.scores_turns) {
-    add_turn_scores(input, scene, out);
+    const auto planned = std::find_if(
+        input.phases.begin(), input.phases.end(),
+        [](const auto& phase) { return phase.spec.kind == base::PhaseKind::kPerformance; });
+    add_turn_scores({*input.conversations, *planned->spec.trajectories,
+                     static_cast<std::uint32_t>(planned - input.phases.begin())},
+                    scene, out);
     tell(out.entries.back());
   }
   for (const conduct::AccuracyInput& wanted : input.accuracy) {
@@ -224,21 +282,37 @@ Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outc
   return out;
 }
 
-accuracy::Entries score_rebuilt(const spec::Config& given, const report::Rebuilt& run) {
+Scores score_rebuilt(const spec::Config& given, const report::Rebuilt& run) {
   const spec::Config config = as_it_ran(given);
-  if (accuracy::scores_turns(config, spec::RunMode::kBoth)) {
-    base::log_warning("accuracy", "turns of conversations are not scored from spools");
+  Scene scene{run.facts.phases, run.ledger, run.facts.ended_at, false};
+  Scores out;
+  // Whether it ran in a mode that played them is in the phases, not in the config.
+  const auto& phases = scene.phases;
+  const bool played = std::any_of(phases.begin(), phases.end(), [](const auto& phase) {
+    return phase.kind == base::PhaseKind::kPerformance;
+  });
+  if (played && accuracy::scores_turns(config, spec::RunMode::kBoth)) {
+    score_turns_again(config, scene, out);
+  }
+  const bool asked = std::any_of(phases.begin(), phases.end(), [](const auto& phase) {
+    return phase.kind == base::PhaseKind::kAccuracy;
+  });
+  if (!asked) {
+    return out;
   }
   const auto scored = accuracy::choose_methods(config, spec::RunMode::kAcc);
   if (!scored) {
     base::log_warning("accuracy", "not scored:\n" + spec::to_text(scored.error()));
-    return {};
+    return out;
   }
-  const Scene scene{run.facts.phases, run.ledger, run.facts.ended_at, false};
-  accuracy::Entries out;
+  if (std::any_of(scored->begin(), scored->end(), [](const accuracy::Scored& each) {
+        return each.method.rule == accuracy::Rule::kRouge;
+      })) {
+    scene.punkt = conduct::load_punkt().value_or(nullptr);
+  }
   for (const accuracy::Scored& each : *scored) {
-    out.push_back(score_again(config, each, scene));
-    tell(out.back());
+    out.entries.push_back(score_again(config, each, scene));
+    tell(out.entries.back());
   }
   return out;
 }

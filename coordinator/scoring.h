@@ -22,9 +22,9 @@ struct Scores {
 // its end and every query of its phase has a record. Logs each score.
 Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome);
 
-// The same of a run rebuilt from spools, over what is known to have been issued; no entry is
-// complete. `config` is the run's own; its data sets must be here, and as they were. What cannot be
-// scored is an entry that says why.
-accuracy::Entries score_rebuilt(const spec::Config& config, const report::Rebuilt& run);
+// The same of a run rebuilt from spools, over what is known to have been issued (of conversations:
+// over the turns with a record); no entry is complete. `config` is the run's own; its data sets
+// must be here, and as they were. What cannot be scored is an entry that says why.
+Scores score_rebuilt(const spec::Config& config, const report::Rebuilt& run);
 
 }  // namespace tutti

@@ -8,7 +8,8 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "common/base/random.h"
+#include "common/base/check.h"
+#include "common/data/gpqa.h"
 
 namespace tutti::data {
 namespace {
@@ -26,6 +27,7 @@ struct Predefined {
   std::string_view texts = {};   // the preset whose prompt text is not in our hands
   std::string_view preset = {};  // the preset that only names columns
   std::vector<std::pair<std::string, std::string>> renames = {};  // of `preset`
+  bool made = false;  // here, of its source, where the file is not there: gpqa
 };
 
 const std::vector<Predefined>& all() {
@@ -54,7 +56,10 @@ const std::vector<Predefined>& all() {
        "Hugging Face Idavidrein/gpqa (asks for a login), split train",
        {{"variant", "diamond"}},
        true,
-       "gptoss"},
+       "gptoss",
+       "",
+       {},
+       true},
       {"legacy_mlperf_deepseek_r1", "legacy_mlperf_deepseek_r1/deepseek_r1_eval.parquet",
        "the file MLCommons prepared for DeepSeek-R1"},
       {"livecodebench",
@@ -127,6 +132,9 @@ std::string text_of(const JsonValue& value) {
 struct Params {
   std::string file;  // with its parameters put in
   std::optional<RowPick> pick;
+  GpqaWanted gpqa;
+  bool seed_is_given = false;
+  bool again = false;  // force_regenerate
 };
 
 void put(std::string& file, std::string_view name, std::string_view value) {
@@ -145,8 +153,22 @@ base::Result<std::uint64_t> whole(std::string_view name, const JsonValue& value,
   return value.as_uint();
 }
 
+// Those of a set that is made here. False: it has no such parameter, or not with such a value.
+bool read_making(std::string_view name, const JsonValue& value, Params& out) {
+  if (name == "force_regenerate" && value.kind() == text::JsonKind::kBool) {
+    out.again = value == JsonValue::of_bool(true);
+    return true;
+  }
+  if (name == "source" && value.is_string() && !value.as_string().empty()) {
+    out.gpqa.source = value.as_string();
+    return true;
+  }
+  return false;
+}
+
 base::Result<Params> read_params(const Predefined& known, const JsonValue& params) {
-  Params out{std::string(known.file), std::nullopt};
+  Params out;
+  out.file = known.file;
   RowPick pick;
   bool picks = false;
   for (const auto& [name, value] : params.members()) {
@@ -158,6 +180,7 @@ base::Result<Params> read_params(const Predefined& known, const JsonValue& param
         return refuse("generate_params.{}: '{}' is not the name of a folder", name, text);
       }
       put(out.file, name, text);
+      out.gpqa.variant = text;
     } else if (known.sampled && (name == "seed" || name == "max_samples")) {
       const auto number = value.is_null() ? base::Result<std::uint64_t>(0)
                                           : whole(name, value, name == "seed" ? 0 : 1);
@@ -166,6 +189,12 @@ base::Result<Params> read_params(const Predefined& known, const JsonValue& param
       }
       (name == "seed" ? pick.seed : pick.count) = *number;
       picks = picks || (name == "max_samples" && !value.is_null());
+      out.seed_is_given = out.seed_is_given || name == "seed";
+    } else if (known.made && (name == "source" || name == "force_regenerate")) {
+      if (!read_making(name, value, out)) {
+        return refuse("generate_params.{}: {} must be {}", name, value.to_json(),
+                      name == "source" ? "a file, a folder or a path at the hub" : "true or false");
+      }
     } else if (name == "force_regenerate" && value == JsonValue::of_bool(false)) {
       continue;
     } else {
@@ -179,6 +208,8 @@ base::Result<Params> read_params(const Predefined& known, const JsonValue& param
     put(out.file, name, value);
   }
   out.pick = picks ? std::optional(pick) : std::nullopt;
+  out.gpqa.order.seed = pick.seed;
+  out.gpqa.order.count = picks ? std::optional(pick.count) : std::nullopt;
   return out;
 }
 
@@ -196,6 +227,57 @@ std::optional<std::string> present(const std::filesystem::path& path) {
     }
   }
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+// Where a set is that is made here: what the reference makes without parameters under its name for
+// it, so that neither program takes a part of the set for the whole; anything else beside that.
+std::string made_path(const std::string& usual, const GpqaOrder& order) {
+  if (order.seed == 0 && !order.count) {
+    return usual;
+  }
+  std::filesystem::path path(usual);
+  const std::string part = order.count ? fmt::format("_of{}", *order.count) : std::string();
+  path.replace_filename(fmt::format("{}_seed{}{}{}", path.stem().string(), order.seed, part,
+                                    path.extension().string()));
+  return path.string();
+}
+
+// From its own file, else from that of the reference, else made. `usual` is the reference's path.
+base::Result<CachedSet> find_made(std::string_view name, const Params& params,
+                                  const std::string& usual) {
+  const std::string own = made_path(usual, params.gpqa.order);
+  CachedSet out;
+  if (!params.again) {
+    for (const std::string& path : {own, usual}) {
+      if (auto found = present(path)) {
+        out.path = std::move(*found);
+        break;
+      }
+    }
+  }
+  if (!out.path.empty()) {
+    out.notes.push_back(fmt::format("predefined data set '{}' is read from {}", name, out.path));
+    if (out.path != own) {
+      out.pick = params.pick;
+      out.notes.push_back(fmt::format(
+          "its choices are in the order that file has them in{}; force_regenerate: true makes {}",
+          params.seed_is_given ? ", whatever the seed" : "", own));
+    }
+    return out;
+  }
+  const auto made = make_gpqa(params.gpqa, own);
+  if (!made) {
+    return base::fail(
+        made.error().code,
+        fmt::format("data set '{}' is not here ({}), and could not be made: {}. It is made of {}: "
+                    "generate_params.source may name a folder that holds gpqa_{}.csv; or bring the "
+                    "reference client's dataset_cache",
+                    name, own, made.error().message, "Hugging Face's Idavidrein/gpqa",
+                    params.gpqa.variant));
+  }
+  out.path = own;
+  out.notes.push_back(fmt::format("predefined data set '{}' was made of {}: {}", name, *made, own));
+  return out;
 }
 
 base::Status check_preset(const Predefined& known, std::string_view preset) {
@@ -250,6 +332,9 @@ base::Result<CachedSet> find_predefined(std::string_view name, const JsonValue& 
     return tl::unexpected(read.error());
   }
   const std::string wanted = cache + "/" + read->file;
+  if (known->made) {
+    return find_made(name, *read, wanted);
+  }
   const auto path = present(wanted);
   if (!path) {
     return refuse(
@@ -271,26 +356,31 @@ base::Result<CachedSet> find_predefined(std::string_view name, const JsonValue& 
 }
 
 std::vector<std::uint64_t> picked_rows(const RowPick& pick, std::uint64_t rows) {
-  std::vector<std::uint64_t> out;
   if (pick.count >= rows) {
-    out.resize(rows);
+    std::vector<std::uint64_t> out(rows);
     std::iota(out.begin(), out.end(), std::uint64_t{0});
     return out;
   }
+  base::Mt19937 random(pick.seed);
+  return sampled(random, rows, pick.count);
+}
+
+std::vector<std::uint64_t> sampled(base::Mt19937& random, std::uint64_t rows, std::uint64_t count) {
+  TUTTI_CHECK(count <= rows);
   // CPython: a pool when it is small against what is drawn, else a set of those drawn before.
   std::uint64_t pool_max = 21;
-  if (pick.count > 5) {
+  if (count > 5) {
     std::uint64_t power = 1;
-    while (power < 3 * pick.count) {
+    while (power < 3 * count) {
       power *= 4;
     }
     pool_max += power;
   }
-  base::Mt19937 random(pick.seed);
+  std::vector<std::uint64_t> out;
   if (rows <= pool_max) {
     std::vector<std::uint64_t> pool(rows);
     std::iota(pool.begin(), pool.end(), std::uint64_t{0});
-    for (std::uint64_t i = 0; i < pick.count; ++i) {
+    for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t j = random.below(rows - i);
       out.push_back(pool[j]);
       pool[j] = pool[rows - i - 1];
@@ -298,7 +388,7 @@ std::vector<std::uint64_t> picked_rows(const RowPick& pick, std::uint64_t rows) 
     return out;
   }
   std::unordered_set<std::uint64_t> drawn;
-  while (out.size() < pick.count) {
+  while (out.size() < count) {
     const std::uint64_t j = random.below(rows);
     if (drawn.insert(j).second) {
       out.push_back(j);

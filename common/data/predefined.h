@@ -1,10 +1,10 @@
 #pragma once
 
 // The reference client's predefined data sets, by name (`id` or `id::preset`): which file of its
-// cache folder holds one, how its columns are named, which rows are taken. Nothing is fetched or
-// generated here (`random` is made by others: random_prompts); the error for a file that is not
-// there says where its rows come from. Presets whose prompt texts belong to the reference are
-// refused by name. Pure but for looking for files.
+// cache folder holds one, how its columns are named, which rows are taken. Only `gpqa` is made here
+// where its file is not there, of its source (gpqa.h); of the others an error says where the file
+// comes from (`random` is made by others: random_prompts). Presets whose prompt texts belong to the
+// reference are refused by name. Pure but for files, and the hub that gpqa is fetched from.
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/random.h"
 #include "common/base/result.h"
 #include "common/text/json_read.h"
 
@@ -45,5 +46,7 @@ base::Result<CachedSet> find_predefined(std::string_view name, const text::JsonV
 
 // Indices in the order CPython's sample gives them; all of them in order when count ≥ rows.
 std::vector<std::uint64_t> picked_rows(const RowPick& pick, std::uint64_t rows);
+// CPython's random.sample(range(rows), count) as the next draws of `random`; count ≤ rows.
+std::vector<std::uint64_t> sampled(base::Mt19937& random, std::uint64_t rows, std::uint64_t count);
 
 }  // namespace tutti::data

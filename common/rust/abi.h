@@ -61,4 +61,9 @@ bool tutti_rows_choose(TuttiRows* rows, const char* names, std::size_t size, Tut
 // bounded by a page of each chosen column (Parquet) or by a batch as it was written (Arrow).
 bool tutti_rows_next(TuttiRows* rows, TuttiBytes* lines, TuttiBytes* error);
 
+// Writes a Parquet file of text columns, and waits until it is on disk. `columns`: a JSON list of
+// [name, [text or null, …]], of equal lengths, in the file's order.
+bool tutti_table_write(const char* path, std::size_t path_size, const char* columns,
+                       std::size_t size, TuttiBytes* error);
+
 }  // extern "C"

@@ -75,4 +75,9 @@ bool tutti_rows_next(TuttiRows*, TuttiBytes*, TuttiBytes* error) {
   return false;
 }
 
+bool tutti_table_write(const char*, std::size_t, const char*, std::size_t, TuttiBytes* error) {
+  say_why(error);
+  return false;
+}
+
 }  // extern "C"

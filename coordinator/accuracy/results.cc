@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -20,12 +21,28 @@ std::string number_text(double value) {
   return out;
 }
 
+using NamedTexts = std::vector<std::pair<const char*, std::string>>;
+
+// In the reference's order; what is not known is not there.
+NamedTexts rouge_texts(const RougeScore& score) {
+  NamedTexts out{{"rouge1", number_text(score.rouge1)},
+                 {"rouge2", number_text(score.rouge2)},
+                 {"rougeL", number_text(score.rouge_l)}};
+  if (score.sentences) {
+    out.emplace_back("rougeLsum", number_text(score.sentences->rouge_lsum));
+    out.emplace_back("gen_len", fmt::to_string(score.sentences->characters));
+  }
+  return out;
+}
+
 Json score_json(const Entry& entry) {
   if (entry.rouge) {
-    return Json{{"rouge1", number_text(entry.rouge->rouge1)},
-                {"rouge2", number_text(entry.rouge->rouge2)},
-                {"rougeL", number_text(entry.rouge->rouge_l)},
-                {"gen_num", entry.rouge->texts}};
+    Json out = Json::object();
+    for (auto& [name, text] : rouge_texts(*entry.rouge)) {
+      out[name] = std::move(text);
+    }
+    out["gen_num"] = entry.rouge->texts;
+    return out;
   }
   return entry.score ? Json(*entry.score) : Json(nullptr);
 }
@@ -61,8 +78,11 @@ std::string short_score(const Entry& entry) {
   if (!entry.rouge) {
     return short_number(entry.score);
   }
-  return fmt::format("rouge1 {}, rouge2 {}, rougeL {}", number_text(entry.rouge->rouge1),
-                     number_text(entry.rouge->rouge2), number_text(entry.rouge->rouge_l));
+  std::string out;
+  for (const auto& [name, text] : rouge_texts(*entry.rouge)) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, text);
+  }
+  return out;
 }
 
 }  // namespace
@@ -116,9 +136,11 @@ std::string results_text(const Entries& entries) {
 std::string score_line(const Entry& entry) {
   std::string score = entry.score ? number_text(*entry.score) : "None";
   if (entry.rouge) {
-    score = fmt::format("{{'rouge1': '{}', 'rouge2': '{}', 'rougeL': '{}', 'gen_num': {}}}",
-                        number_text(entry.rouge->rouge1), number_text(entry.rouge->rouge2),
-                        number_text(entry.rouge->rouge_l), entry.rouge->texts);
+    score = "{";
+    for (const auto& [name, text] : rouge_texts(*entry.rouge)) {
+      score += fmt::format("'{}': '{}', ", name, text);
+    }
+    score += fmt::format("'gen_num': {}}}", entry.rouge->texts);
   }
   return fmt::format("Score for {}: {} ({} repeats, complete={})", entry.dataset_name, score,
                      entry.num_repeats, entry.complete ? "True" : "False");

@@ -105,7 +105,88 @@ std::size_t longest_common(const Words& a, const Words& b) {
   return row.back();
 }
 
+using Sentences = std::vector<Words>;
+
+Sentences sentences_of(Reader& reader, std::string_view text) {
+  Sentences out;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    if (const std::string_view line = text.substr(0, end); !line.empty()) {
+      out.push_back(reader.words(line));
+    }
+    if (end == std::string_view::npos) {
+      return out;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+// Marks the words of `wanted` on one longest common subsequence with `got`: of several the one
+// that is found when it is read from the end and a word of `wanted` is passed over first.
+void mark_common(const Words& wanted, const Words& got, std::vector<bool>& marked) {
+  enum Step : std::uint8_t { kBoth, kPassGot, kPassWanted };
+  std::vector<Step> steps(wanted.size() * got.size());
+  std::vector<std::uint32_t> row(got.size() + 1);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    std::uint32_t diagonal = 0;
+    for (std::size_t j = 0; j < got.size(); ++j) {
+      const std::uint32_t above = row[j + 1];
+      const bool same = wanted[i] == got[j];
+      steps[i * got.size() + j] = same ? kBoth : row[j] > above ? kPassGot : kPassWanted;
+      row[j + 1] = same ? diagonal + 1 : std::max(above, row[j]);
+      diagonal = above;
+    }
+  }
+  for (std::size_t i = wanted.size(), j = got.size(); i > 0 && j > 0;) {
+    const Step step = steps[(i - 1) * got.size() + j - 1];
+    if (step == kBoth) {
+      marked[i - 1] = true;
+    }
+    i -= step == kPassGot ? 0 : 1;
+    j -= step == kPassWanted ? 0 : 1;
+  }
+}
+
+std::size_t count_words(const Sentences& sentences,
+                        std::unordered_map<std::uint32_t, std::size_t>& counts) {
+  std::size_t all = 0;
+  for (const Words& words : sentences) {
+    all += words.size();
+    for (const std::uint32_t word : words) {
+      ++counts[word];
+    }
+  }
+  return all;
+}
+
 }  // namespace
+
+double rouge_lsum(std::string_view reference, std::string_view prediction) {
+  Reader reader;
+  const Sentences wanted = sentences_of(reader, reference);
+  const Sentences got = sentences_of(reader, prediction);
+  std::unordered_map<std::uint32_t, std::size_t> left_wanted;  // not yet counted as met
+  std::unordered_map<std::uint32_t, std::size_t> left_got;
+  const std::size_t all_wanted = count_words(wanted, left_wanted);
+  const std::size_t all_got = count_words(got, left_got);
+  std::size_t hits = 0;
+  for (const Words& sentence : wanted) {
+    std::vector<bool> marked(sentence.size());
+    for (const Words& other : got) {
+      mark_common(sentence, other, marked);
+    }
+    for (std::size_t i = 0; i < sentence.size(); ++i) {
+      std::size_t& here = left_wanted[sentence[i]];
+      std::size_t& there = left_got[sentence[i]];
+      if (marked[i] && here > 0 && there > 0) {
+        ++hits;
+        --here;
+        --there;
+      }
+    }
+  }
+  return f_measure(hits, all_got, all_wanted);
+}
 
 RougeF rouge(std::string_view reference, std::string_view prediction) {
   Reader reader;

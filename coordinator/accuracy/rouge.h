@@ -2,8 +2,8 @@
 
 // ROUGE as rouge_score computes it with its stemmer on: words are runs of a–z and 0–9 of the
 // lower-case text, those of more than three letters stemmed; 1 and 2 compare n-grams, L the longest
-// common subsequence. Lsum would need NLTK's sentences and is not here. Vectors made with
-// rouge_score: tests/conformance/rouge.json. Pure.
+// common subsequence; Lsum, of each sentence of the right text, what any sentence of the other has
+// in common with it. Vectors made with rouge_score: tests/conformance/rouge.json. Pure.
 
 #include <string_view>
 
@@ -16,5 +16,9 @@ struct RougeF {
 };
 
 RougeF rouge(std::string_view reference, std::string_view prediction);
+
+// Lsum of texts with a line end between their sentences, as rouge_score does it: of the union of
+// the common subsequences a word counts as often as both texts have it.
+double rouge_lsum(std::string_view reference, std::string_view prediction);
 
 }  // namespace tutti::accuracy

@@ -96,6 +96,12 @@ void Tally::add_rouge(const text::JsonValue& truth, std::string_view text) {
   rouge_sum_.rouge1 += found.rouge1;
   rouge_sum_.rouge2 += found.rouge2;
   rouge_sum_.rouge_l += found.rouge_l;
+  if (punkt_ != nullptr) {
+    const std::u32string lines = by_lines(*punkt_, decoded(text));
+    const std::u32string wanted = by_lines(*punkt_, decoded(truth.as_string()));
+    sentences_sum_.rouge_lsum += rouge_lsum(encoded(wanted), encoded(lines));
+    sentences_sum_.characters += lines.size();
+  }
 }
 
 std::optional<RougeScore> Tally::rouge_score() const {
@@ -106,8 +112,11 @@ std::optional<RougeScore> Tally::rouge_score() const {
   const auto mean = [texts](double sum) {
     return std::nearbyint(sum / static_cast<double>(texts) * 100 * 1e4) / 1e4;
   };
-  return RougeScore{mean(rouge_sum_.rouge1), mean(rouge_sum_.rouge2), mean(rouge_sum_.rouge_l),
-                    texts};
+  RougeScore out{mean(rouge_sum_.rouge1), mean(rouge_sum_.rouge2), mean(rouge_sum_.rouge_l), texts};
+  if (punkt_ != nullptr) {
+    out.sentences = {mean(sentences_sum_.rouge_lsum), sentences_sum_.characters};
+  }
+  return out;
 }
 
 std::optional<double> Tally::score() const {

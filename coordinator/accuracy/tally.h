@@ -10,6 +10,7 @@
 
 #include "common/text/json_read.h"
 #include "coordinator/accuracy/method.h"
+#include "coordinator/accuracy/punkt.h"
 #include "coordinator/accuracy/rouge.h"
 
 namespace tutti::accuracy {
@@ -24,18 +25,26 @@ struct ResponseCounts {
   friend bool operator==(const ResponseCounts&, const ResponseCounts&) = default;
 };
 
-// Means over what was completed, times 100, rounded to four places. Without Lsum and the total
-// length, which hang on NLTK's sentences.
+// What hangs on NLTK's sentences.
+struct RougeSentences {
+  double rouge_lsum = 0;
+  std::uint64_t characters = 0;  // of all completed texts as by_lines() has them
+};
+
+// Means over what was completed, times 100, rounded to four places.
 struct RougeScore {
   double rouge1 = 0;
   double rouge2 = 0;
   double rouge_l = 0;
-  std::uint64_t texts = 0;  // completed
+  std::uint64_t texts = 0;                       // completed
+  std::optional<RougeSentences> sentences = {};  // nothing without a model of them
 };
 
 class Tally {
  public:
-  explicit Tally(Method method) : method_(std::move(method)) {}
+  // `punkt`: what ROUGE finds sentences by, and outlives this; null: it does without.
+  explicit Tally(Method method, const PunktModel* punkt = nullptr)
+      : method_(std::move(method)), punkt_(punkt) {}
 
   // `text`: reasoning, output and tool calls of a completed query, "" of a failed one.
   void add(const text::JsonValue& truth, std::string_view text);
@@ -60,7 +69,9 @@ class Tally {
   std::uint64_t levels_equal_ = 0;  // kCategoryF1: over all completed
   std::uint64_t levels_predicted_ = 0;
   std::uint64_t levels_true_ = 0;
+  const PunktModel* punkt_;
   RougeF rouge_sum_;  // kRouge: over all completed
+  RougeSentences sentences_sum_;
   std::string problem_;
 };
 

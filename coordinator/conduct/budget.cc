@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/sys/address.h"
+#include "coordinator/conduct/counting_place.h"
 
 namespace tutti::conduct {
 namespace {
@@ -80,6 +81,13 @@ StreamSize stream_size(const wire::TargetSpec& target) {
   }
   return tls ? StreamSize{kStreamBytesDirectTls, "direct, TLS"}
              : StreamSize{kStreamBytesDirect, "direct"};
+}
+
+// What the tokenizer takes of each agent that counts with it; 0: none does.
+std::uint64_t tokenizer_bytes(const RunPlan& plan, const Agents& agents) {
+  return choose_counting(plan.counting, agents).agents
+             ? kTokenizerFold * plan.counting.terms.model_bytes
+             : 0;
 }
 
 // Sources that the connections to `to` are spread over; the kernel's pick counts as one.
@@ -293,6 +301,7 @@ std::vector<std::uint64_t> slots_that_fit(const RunPlan& plan, const Agents& age
       host.parts[source].second += part;
     }
   }
+  const std::uint64_t tokenizer = tokenizer_bytes(plan, agents);
   std::vector<std::uint64_t> fit;
   for (const roster::Agent* agent : agents) {
     const Host& host = hosts.at(agent->hello.host);
@@ -304,7 +313,8 @@ std::vector<std::uint64_t> slots_that_fit(const RunPlan& plan, const Agents& age
       }
     }
     if (host.memory > 0) {
-      const double taken = static_cast<double>(host.agents * kAgentBytes + plan.bodies.bytes);
+      const double taken =
+          static_cast<double>(host.agents * (kAgentBytes + tokenizer) + plan.bodies.bytes);
       const double each = static_cast<double>(host.agents * stream_size(plan.target).bytes);
       slots = std::min(slots, (kChosenPart * static_cast<double>(host.memory) - taken) / each);
     }
@@ -312,6 +322,16 @@ std::vector<std::uint64_t> slots_that_fit(const RunPlan& plan, const Agents& age
   }
   return fit;
 }
+
+namespace {
+
+std::string tokenizer_text(std::uint64_t agents, std::uint64_t bytes) {
+  return bytes == 0
+             ? ""
+             : fmt::format("tokenizers {} × {} + ", agents, bytes_text(static_cast<double>(bytes)));
+}
+
+}  // namespace
 
 void check_memory(const RunPlan& plan, const Agents& agents, Capacity& out) {
   struct Host {
@@ -321,6 +341,7 @@ void check_memory(const RunPlan& plan, const Agents& agents, Capacity& out) {
     std::uint64_t available = 0;  // 0: not known
   };
   const StreamSize each = stream_size(plan.target);
+  const std::uint64_t tokenizer = tokenizer_bytes(plan, agents);
   std::map<std::string, Host> hosts;
   for (std::size_t i = 0; i < agents.size(); ++i) {
     Host& host = hosts[agents[i]->hello.host];
@@ -333,17 +354,20 @@ void check_memory(const RunPlan& plan, const Agents& agents, Capacity& out) {
     if (host.available == 0) {
       continue;
     }
-    const std::uint64_t fixed = host.agents * kAgentBytes + plan.bodies.bytes;
+    const std::uint64_t fixed = host.agents * (kAgentBytes + tokenizer) + plan.bodies.bytes;
     const std::uint64_t needed = host.streams * each.bytes + fixed;
     const std::string sum = fmt::format(
-        "host {} takes memory for {} streams × {} KiB ({}) + {} agent{} × {} MiB + bodies {} = {}",
+        "host {} takes memory for {} streams × {} KiB ({}) + {} agent{} × {} MiB + {}bodies {} = "
+        "{}",
         name, host.streams, each.bytes >> 10, each.name, host.agents, host.agents == 1 ? "" : "s",
-        kAgentBytes >> 20, bytes_text(static_cast<double>(plan.bodies.bytes)),
+        kAgentBytes >> 20, tokenizer_text(host.agents, tokenizer),
+        bytes_text(static_cast<double>(plan.bodies.bytes)),
         bytes_text(static_cast<double>(needed)));
     const std::string free = bytes_text(static_cast<double>(host.available));
     if (needed > host.available) {
       out.problems.push_back(fmt::format(
-          "{}, and {} are free: add hosts, free memory or raise its limit, or {}", sum, free,
+          "{}, and {} are free: add hosts, free memory or raise its limit, {}or {}", sum, free,
+          tokenizer > 0 ? "set distributed.token_counting to coordinator, " : "",
           fixed + host.agents * each.bytes > host.available ? "run fewer agents there"
                                                             : "ask for fewer streams"));
       continue;

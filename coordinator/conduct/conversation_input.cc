@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/plan/trajectories.h"
@@ -76,6 +77,27 @@ base::Status play(const data::ConversationSet& set, const spec::AgenticInference
   spec.total = (*made)->queries();
   spec.trajectories = std::move(*made);
   return {};
+}
+
+base::Result<Played> play_again(const spec::Config& config) {
+  const auto found = std::find_if(
+      config.datasets.begin(), config.datasets.end(), [](const spec::DatasetSpec& dataset) {
+        return dataset.type == spec::DatasetType::kPerformance && dataset.agentic_inference.present;
+      });
+  if (found == config.datasets.end()) {
+    return base::fail(ExitCode::kInput, "the config has no performance data set of conversations");
+  }
+  auto set = read_conversations(*found);
+  if (!set) {
+    return tl::unexpected(set.error());
+  }
+  plan::PhaseSpec spec;
+  spec.kind = base::PhaseKind::kPerformance;
+  spec.order_seed = config.settings.runtime.dataloader_random_seed;
+  if (auto status = play(**set, found->agentic_inference, spec); !status) {
+    return tl::unexpected(status.error());
+  }
+  return Played{std::move(*set), std::move(spec.trajectories)};
 }
 
 void route(const spec::AgenticInference& wanted, wire::TargetSpec& target) {

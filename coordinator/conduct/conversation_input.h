@@ -9,6 +9,7 @@
 #include "common/data/body_set.h"
 #include "common/data/conversations.h"
 #include "common/plan/schedule.h"
+#include "common/plan/trajectories.h"
 #include "common/spec/config.h"
 #include "common/wire/messages.h"
 
@@ -24,6 +25,15 @@ base::Result<std::shared_ptr<const data::ConversationSet>> read_conversations(
 // it has sent `spec.total` turns.
 base::Status play(const data::ConversationSet& set, const spec::AgenticInference& wanted,
                   plan::PhaseSpec& spec);
+
+struct Played {
+  std::shared_ptr<const data::ConversationSet> conversations;
+  std::shared_ptr<const plan::Trajectories> trajectories;
+};
+
+// What the performance phase of a run of `config` played, from its data set as it is now: for what
+// is known of that run by query numbers alone. Errors as above.
+base::Result<Played> play_again(const spec::Config& config);
 
 // What a conversation's turns need on the wire.
 void route(const spec::AgenticInference& wanted, wire::TargetSpec& target);

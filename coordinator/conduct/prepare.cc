@@ -387,6 +387,19 @@ void note_bad_truths(const AccuracyInput& wanted, std::vector<std::string>& note
   }
 }
 
+// What ROUGE finds sentences by, once; that it is not here is said before the run.
+void find_sentences(const AccuracyInput& wanted, RunInput& input) {
+  if (wanted.method.rule != accuracy::Rule::kRouge || input.punkt != nullptr) {
+    return;
+  }
+  if (auto punkt = load_punkt(); punkt) {
+    input.punkt = std::move(*punkt);
+  } else {
+    input.notes.push_back(fmt::format("data set {}: rougeLsum and gen_len will be missing: {}",
+                                      wanted.name, punkt.error().message));
+  }
+}
+
 base::Status read_accuracy(const spec::Config& config, const std::vector<accuracy::Scored>& scored,
                            std::int64_t local_seconds, RunInput& input) {
   for (const accuracy::Scored& each : scored) {
@@ -401,6 +414,7 @@ base::Status read_accuracy(const spec::Config& config, const std::vector<accurac
       input.notes.push_back(fmt::format("data set {}: {}", made->name, note));
     }
     note_bad_truths(*made, input.notes);
+    find_sentences(*made, input);
     input.accuracy.push_back(std::move(*made));
   }
   return {};

@@ -20,6 +20,7 @@
 #include "common/spec/flags.h"
 #include "common/wire/messages.h"
 #include "coordinator/conduct/dataset_input.h"
+#include "coordinator/conduct/punkt_files.h"
 
 namespace tutti::conduct {
 
@@ -34,8 +35,9 @@ struct PhaseInput {
 struct RunInput {
   data::Dataset dataset;  // of warm-up and performance; no rows in accuracy-only runs …
   std::shared_ptr<const data::ConversationSet> conversations;  // … nor when it is of these
-  bool scores_turns = false;                                   // of them, in the performance phase
-  std::string first_mark;  // of a conversation's first pass; empty: none
+  Punkt punkt = nullptr;      // what ROUGE finds sentences by, where it is asked for and here
+  bool scores_turns = false;  // of them, in the performance phase
+  std::string first_mark;     // of a conversation's first pass; empty: none
   std::vector<AccuracyInput> accuracy;
   data::BodySet bodies;
   std::string bodies_path;  // to be removed when the run is over

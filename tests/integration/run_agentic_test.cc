@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -249,6 +251,89 @@ report_dir: {}/run
   EXPECT_EQ(results["accuracy_scores"][0]["dataset_type"], "performance");
   EXPECT_EQ(results["accuracy_scores"][0]["total_samples"], 4);
   EXPECT_EQ(results.count("average_accuracy"), 0U);
+}
+
+// The coordinator is killed while conversations are played. The turns that its agent's spool holds
+// are compared with the recorded ones: those of even conversations are right.
+TEST(Agentic, ALostRunsTurnsAreComparedFromItsSpools) {
+  const Mock mock(1, {"--ttft", "40ms", "--gap", "1ms", "--text", "echo"});
+  const std::string base = fresh_folder("agentic-spools");
+  const std::string data = base + "/talks.jsonl";
+  const auto write = [&data](int conversations) {
+    std::ofstream out(data);
+    for (int i = 0; i < conversations; ++i) {
+      for (int turn = 1; turn <= 4; ++turn) {
+        json row{{"conversation_id", fmt::format("sim_{}", i)},
+                 {"turn", turn},
+                 {"role", turn % 2 == 1 ? "user" : "assistant"},
+                 {"content", i % 2 == 0 ? "intent: I007" : "intent: I008"}};
+        row["intent_codes"] = json::array({"I007"});
+        out << row.dump() << "\n";
+      }
+    }
+  };
+  write(40);
+  const std::string config = base + "/run.yaml";
+  std::ofstream(config) << fmt::format(R"(
+type: online
+model_params: {{name: m}}
+datasets:
+  - path: {}
+    agentic_inference: {{}}
+    accuracy_config: {{eval_method: agentic_inference_inline}}
+settings:
+  load_pattern: {{type: agentic_inference, target_concurrency: 4}}
+endpoint_config:
+  endpoints: ["{}"]
+report_dir: {}/run
+)",
+                                       data, mock.urls()[0], base);
+  const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
+  Program coordinator({"tutti", "benchmark", "from-config", "-c", config, "--listen", address,
+                       "--expect-agents", "1"});
+  Program agent({"tutti-agent", "--connect", address, "--cache-dir", base + "/cache", "--spool-dir",
+                 base + "/spool"});
+  for (int i = 0; i < 1500 && mock.metric("tutti_mock_finished_total") < 30; ++i) {
+    poll(nullptr, 0, 5);
+  }
+  coordinator.signal(SIGKILL);
+  coordinator.wait(5'000);
+  ASSERT_EQ(agent.wait(20'000), 4) << agent.output();
+
+  std::filesystem::copy(base + "/run/config.yaml", base + "/kept.yaml");
+  const auto rebuild = [&](const std::string& folder) {
+    return run_program({"tutti", "report", "--from-spools", base + "/spool", "--report-dir",
+                        base + folder, "--config", base + "/kept.yaml"});
+  };
+  const Ran ran = rebuild("/run");
+  ASSERT_EQ(ran.exit_code, 4) << ran.output;
+  // Sample s is a turn of conversation s div 2.
+  int right = 0;
+  int turns = 0;
+  const json rows = read_json(base + "/run/sample_idx_map.json")["performance"];
+  for (const auto& [id, sample] : rows.items()) {
+    ++turns;
+    right += sample.get<int>() / 2 % 2 == 0 ? 1 : 0;
+  }
+  ASSERT_GE(turns, 25);
+  const auto entry = read_json(base + "/run/accuracy/accuracy_results.json")["accuracy_scores"][0];
+  EXPECT_EQ(entry["dataset_name"], "performance");
+  EXPECT_EQ(entry["total_samples"], turns);
+  EXPECT_DOUBLE_EQ(entry["score"].get<double>(), static_cast<double>(right) / turns);
+  EXPECT_EQ(entry["complete"], false);
+  EXPECT_EQ(read_json(base + "/run/scores.json")["turns"]["scored"], turns);
+  EXPECT_THAT(read_text(base + "/run/report.txt"),
+              HasSubstr("what nobody recorded is not counted"));
+
+  write(3);
+  const Ran other = rebuild("/other");
+  EXPECT_EQ(other.exit_code, 4) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("conversations are not those of the run"));
+  EXPECT_FALSE(std::filesystem::exists(base + "/other/scores.json"));
+  std::filesystem::remove(data);
+  const Ran gone = rebuild("/gone");
+  EXPECT_EQ(gone.exit_code, 4) << gone.output;
+  EXPECT_THAT(gone.output, HasSubstr("performance: its recorded turns cannot be read"));
 }
 
 TEST(Agentic, AStopLetsTurnsInFlightEndAndMissesNone) {

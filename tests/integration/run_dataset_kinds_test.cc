@@ -44,6 +44,16 @@ TEST(DatasetKinds, ColumnFilesRunWhole) {
   expect_whole("huggingface", kSource + "/configs/data/minutes_folder", 20);
 }
 
+// Public data beside a developer's checkout: a folder that the datasets library wrote.
+TEST(DatasetKinds, ARealFolderOfHuggingFaceRunsWhole) {
+  const std::string folder = kSource + "/../shared/data/squad_pruned";
+  if (!tutti_rust_present() || !std::filesystem::exists(folder)) {
+    GTEST_SKIP() << "NOT TESTED: built without cargo, or the data is not beside this checkout";
+  }
+  expect_whole("squad", folder, 50);  // its split train
+  expect_whole("squad-validation", folder + "/validation", 50);
+}
+
 TEST(DatasetKinds, ColumnFilesAreRefusedByNameWithoutCargo) {
   if (tutti_rust_present()) {
     GTEST_SKIP() << "built with cargo";
@@ -142,7 +152,8 @@ TEST(DatasetKinds, APredefinedSetComesFromItsCacheOrIsSaidToBeMissing) {
         name, mock.urls()[0], base);
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(base);
-    Ran ran = run_program({"tutti", "benchmark", "from-config", "-c", base + "/c.yaml"});
+    Ran ran = run_program({"tutti", "benchmark", "from-config", "-c", base + "/c.yaml"}, 60'000,
+                          {{"HF_HUB_CACHE", base + "/hub"}, {"HF_HUB_OFFLINE", "1"}});
     std::filesystem::current_path(before);
     return ran;
   };
@@ -151,12 +162,47 @@ TEST(DatasetKinds, APredefinedSetComesFromItsCacheOrIsSaidToBeMissing) {
   EXPECT_THAT(good.output, HasSubstr("is read from " + cached + "/rows.jsonl"));
   EXPECT_EQ(read_json(base + "/run/performance/result_summary.json")["n_samples_completed"], 4);
   const Ran missing = run("gpqa");
-  EXPECT_EQ(missing.exit_code, 2) << missing.output;
-  EXPECT_THAT(missing.output, AllOf(HasSubstr("dataset_cache/gpqa/diamond/gpqa_diamond.parquet"),
-                                    HasSubstr("Idavidrein/gpqa")));
+  EXPECT_EQ(missing.exit_code, 3) << missing.output;  // as any file that cannot be had of the hub
+  EXPECT_THAT(missing.output,
+              AllOf(HasSubstr("dataset_cache/gpqa/diamond/gpqa_diamond.parquet"),
+                    HasSubstr("Idavidrein/gpqa"), HasSubstr("HF_HUB_OFFLINE forbids")));
+  const Ran other = run("swe_bench");
+  EXPECT_EQ(other.exit_code, 2) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("princeton-nlp/SWE-bench_Verified"));
   const Ran texts = run("livecodebench::gptoss");
   EXPECT_EQ(texts.exit_code, 2) << texts.output;
   EXPECT_THAT(texts.output, HasSubstr("parser: {prompt: COLUMN}"));
+}
+
+// GPQA is made of its source on the way, and its answers are scored.
+TEST(DatasetKinds, GpqaIsMadeOfItsSourceAndScored) {
+  if (!tutti_rust_present()) {
+    GTEST_SKIP() << "NOT TESTED: built without cargo";
+  }
+  const std::string base = fresh_folder("kinds-gpqa");
+  std::ofstream source(base + "/gpqa_diamond.csv");
+  source << "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3\n";
+  for (int i = 0; i < 4; ++i) {
+    source << "Answer: C,right,a,b,c\n";  // echoed
+  }
+  source.close();
+  const Mock mock(1, {"--ttft", "1ms", "--gap", "1ms", "--text", "echo"});
+  std::ofstream(base + "/c.yaml") << fmt::format(
+      "type: offline\nmodel_params: {{name: m}}\ndatasets:\n"
+      "- {{name: gpqa, type: accuracy, generate_params: {{source: {0}}},\n"
+      "   accuracy_config: {{eval_method: pass_at_1, extractor: abcd_extractor}}}}\n"
+      "endpoint_config: {{endpoints: ['{1}']}}\nreport_dir: {0}/run\n",
+      base, mock.urls()[0]);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(base);
+  const Ran ran =
+      run_program({"tutti", "benchmark", "from-config", "-c", base + "/c.yaml", "--accuracy-only"});
+  std::filesystem::current_path(before);
+  ASSERT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_TRUE(std::filesystem::exists(base + "/dataset_cache/gpqa/diamond/gpqa_diamond.parquet"));
+  const auto entry = read_json(base + "/run/accuracy/accuracy_results.json")["accuracy_scores"][0];
+  EXPECT_EQ(entry["dataset_name"], "gpqa");
+  EXPECT_EQ(entry["score"], 0.5);  // right are choice3, choice4, choice3, choice2
 }
 
 }  // namespace

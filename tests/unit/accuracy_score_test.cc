@@ -136,6 +136,20 @@ TEST(AccuracyTally, RougeIsAMeanOverWhatWasCompleted) {
   EXPECT_THAT(tally.problem(), HasSubstr("ground_truth"));
 }
 
+TEST(AccuracyTally, RougeOfSentencesCountsCharactersAndForgivesTheirOrder) {
+  const auto model = read_punkt({"e.g\n", "", "", ""});
+  ASSERT_TRUE(model);
+  Tally tally(method(Rule::kRouge), &*model);
+  tally.add(truth("One is. Two was."), " Two was.  One is. ");
+  tally.add(truth("x"), "");
+  const auto score = tally.rouge_score();
+  ASSERT_TRUE(score && score->sentences);
+  EXPECT_DOUBLE_EQ(score->rouge_l, 25);
+  EXPECT_DOUBLE_EQ(score->sentences->rouge_lsum, 50);
+  EXPECT_EQ(score->sentences->characters, 16U);  // "Two was.\nOne is."
+  EXPECT_FALSE(Tally(method(Rule::kRouge)).rouge_score());
+}
+
 spec::Config config_with(spec::AccuracyConfig accuracy) {
   spec::Config config;
   config.datasets.resize(2);
@@ -283,7 +297,7 @@ Entry entry(std::string name, std::optional<double> score) {
 
 TEST(AccuracyResults, RougeIsAnObjectOfTextsAndInNoAverage) {
   Entry summary = entry("s", std::nullopt);
-  summary.rouge = RougeScore{38.5, 100, 0, 13368};
+  summary.rouge = RougeScore{38.5, 100, 0, 13368, {}};
   const std::string file = results_json({entry("q", 0.25), summary});
   EXPECT_THAT(file, HasSubstr("\"average_accuracy\": 0.25"));
   EXPECT_THAT(file, HasSubstr(R"("score": {
@@ -296,6 +310,16 @@ TEST(AccuracyResults, RougeIsAnObjectOfTextsAndInNoAverage) {
   EXPECT_EQ(score_line(summary),
             "Score for s: {'rouge1': '38.5', 'rouge2': '100.0', 'rougeL': '0.0', 'gen_num': 13368} "
             "(2 repeats, complete=True)");
+  summary.rouge->sentences = RougeSentences{35.44, 8167644};
+  EXPECT_THAT(results_json({summary}), HasSubstr(R"("score": {
+        "rouge1": "38.5",
+        "rouge2": "100.0",
+        "rougeL": "0.0",
+        "rougeLsum": "35.44",
+        "gen_len": "8167644",
+        "gen_num": 13368
+      })"));
+  EXPECT_THAT(score_line(summary), HasSubstr("'rougeLsum': '35.44', 'gen_len': '8167644', 'gen_n"));
 }
 
 TEST(AccuracyResults, TheFileHasTheReferencesFieldsInOrder) {

@@ -196,6 +196,46 @@ TEST(Capacity, TheBudgetIsSaidWithItsArithmetic) {
           "3.0 MiB = 193.5 MiB of 8.0 GiB free"));
 }
 
+// 20 MiB of tokenizer files are 320 MiB in each agent that counts with them.
+TEST(Capacity, TokenizersOfAgentsThatCountTakeMemory) {
+  Fleet fleet(2);
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.host = "big";
+    agent.hello.cores = 16;
+    agent.hello.counts_tokens = true;
+    agent.hello.memory_bytes = std::uint64_t{1} << 30;
+  }
+  RunPlan plan = plan_of(base::Pacing::kClosedLoop, 4000);
+  plan.counting.where = CountingWhere::kAgents;
+  plan.counting.terms.model_hash = "m";
+  plan.counting.terms.model_bytes = std::uint64_t{20} << 20;
+  const Capacity fits = share_capacity(plan, fleet.list());
+  EXPECT_TRUE(fits.problems.empty());
+  EXPECT_THAT(fits.budget.back(),
+              HasSubstr("2 agents × 64 MiB + tokenizers 2 × 320.0 MiB + bodies 0.0 MiB = 830.5 MiB "
+                        "of 1.0 GiB free"));
+  const auto open_slots = [&] {
+    RunPlan open = plan;
+    open.phases[0].schedule.pacing = base::Pacing::kBurst;
+    open.phases[0].schedule.concurrency = 0;
+    open.phases[0].schedule.total = 1'000'000;
+    return share_capacity(open, fleet.list()).shares[0].slots[0];
+  };
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.memory_bytes = std::uint64_t{860} << 20;
+  }
+  // (0.9 · 860 − 2 · (64 + 320)) MiB, 16 KiB a stream, two agents: 192.
+  EXPECT_EQ(open_slots(), 192U);
+  for (roster::Agent& agent : fleet.agents) {
+    agent.hello.memory_bytes = std::uint64_t{800} << 20;
+  }
+  const Capacity too_much = share_capacity(plan, fleet.list());
+  ASSERT_EQ(too_much.problems.size(), 1U);
+  EXPECT_THAT(too_much.problems[0], HasSubstr("set distributed.token_counting to coordinator"));
+  plan.counting.where = CountingWhere::kCoordinator;
+  EXPECT_TRUE(share_capacity(plan, fleet.list()).problems.empty());
+}
+
 TEST(Capacity, MemoryIsSharedByTheAgentsOfAHostAndTooLittleIsRefused) {
   Fleet fleet(2);
   for (roster::Agent& agent : fleet.agents) {

@@ -3,5 +3,6 @@
 
 mod border;
 mod rows;
+mod table;
 mod template;
 mod tokenizer;
