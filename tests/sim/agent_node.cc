@@ -135,26 +135,26 @@ void AgentNode::turn() {
     return;
   }
   turning_ = true;
-  if (!exited_ && line_->link().lost(local())) {
+  const Instant now = local();
+  if (!exited_ && line_->lost(now)) {
     inbox_.emplace_back(session::LinkLost{"silence"});
   }
   inbox_.emplace_back(session::Tick{});
-  std::vector<session::Command> commands;
-  while (!inbox_.empty() && !exited_) {
-    session::Event event = std::move(inbox_.front());
-    inbox_.pop_front();
-    commands.clear();
-    machine_.step(std::move(event), local(), commands);
-    for (session::Command& command : commands) {
+  while (read_ < inbox_.size() && !exited_) {
+    commands_.clear();
+    machine_.step(std::move(inbox_[read_++]), now, commands_);
+    for (session::Command& command : commands_) {
       perform(command);
     }
-    if (std::exchange(new_terms_, false) && line_->link().mute(local())) {
-      inbox_.emplace_front(session::StoodStill{local() - line_->link().spoke_at()});
+    if (std::exchange(new_terms_, false) && line_->link().mute(now)) {
+      inbox_.emplace(inbox_.begin() + static_cast<std::ptrdiff_t>(read_),
+                     session::StoodStill{now - line_->link().spoke_at()});
     }
   }
   inbox_.clear();
+  read_ = 0;
   turning_ = false;
-  line_->poll(local());
+  line_->poll(now);
   set_alarm();
 }
 
@@ -162,7 +162,7 @@ void AgentNode::set_alarm() {
   if (exited_ && (line_->done() || world_.now() >= gone_at_)) {
     return;
   }
-  Instant next = line_->link().next_deadline();
+  Instant next = line_->next_deadline();
   if (!exited_) {
     next = std::min(next, machine_.next_tick());
   }
@@ -173,7 +173,7 @@ void AgentNode::perform(session::Command& command) {
   if (auto* send = std::get_if<session::Send>(&command)) {
     line_->send(send->message, local());
   } else if (auto* terms = std::get_if<session::SetLiveness>(&command)) {
-    line_->link().set_liveness(terms->heartbeat, terms->lost_after);
+    line_->set_liveness(terms->heartbeat, terms->lost_after);
     new_terms_ = true;
   } else if (std::holds_alternative<session::OpenBodies>(command)) {
     inbox_.emplace_back(session::BodiesOpened{options_.bodies_cached, {}, options_.bodies_cached});

@@ -70,7 +70,9 @@ class AgentNode {
   std::unique_ptr<SimEngine> engine_;
   std::unique_ptr<SimCounter> counter_;
   Alarm alarm_;
-  std::deque<session::Event> inbox_;
+  std::vector<session::Event> inbox_;
+  std::size_t read_ = 0;  // of it; all of the rest is still to be told to the machine
+  std::vector<session::Command> commands_;  // room that is used again
   std::deque<std::string> unread_;  // came while it was frozen
   Instant frozen_until_{};
   bool turning_ = false;

@@ -95,13 +95,15 @@ void CoordinatorNode::ask_stop(conduct::StopKind kind) {
 }
 
 CoordinatorNode::Peer& CoordinatorNode::peer_of(std::size_t node, bool dialled) {
-  const auto [it, fresh] = peers_.try_emplace(node);
-  if (fresh) {
-    it->second.line = std::make_unique<Line>(network_, witness_, 0, node, link_config_,
-                                             base::Id{node + 1, 0xC002D}, local());
+  if (node >= peers_.size()) {
+    peers_.resize(node + 1);
+  }
+  if (peers_[node].line == nullptr) {
+    peers_[node].line = std::make_unique<Line>(network_, witness_, 0, node, link_config_,
+                                               base::Id{node + 1, 0xC002D}, local());
     step(conduct::PeerJoined{node, dialled, fmt::format("sim://{}", node)});
   }
-  return it->second;
+  return peers_[node];
 }
 
 void CoordinatorNode::receive(std::size_t from, const std::string& bytes) {
@@ -191,9 +193,9 @@ void CoordinatorNode::step(const conduct::Event& event) {
 
 void CoordinatorNode::perform(const conduct::Command& command) {
   if (const auto* send = std::get_if<conduct::Send>(&command)) {
-    const auto peer = peers_.find(send->agent);
-    if (peer != peers_.end() && !peer->second.lost && !peer->second.closing) {
-      peer->second.line->send(send->message, local());
+    const Peer* peer = send->agent < peers_.size() ? &peers_[send->agent] : nullptr;
+    if (peer != nullptr && peer->line != nullptr && !peer->lost && !peer->closing) {
+      peer->line->send(send->message, local());
     }
   } else if (const auto* ship = std::get_if<conduct::ShipBodies>(&command)) {
     ship_bodies(*ship);
@@ -234,39 +236,49 @@ void CoordinatorNode::ship_bodies(const conduct::ShipBodies& ship) {
   }
 }
 
+void CoordinatorNode::look_for_lost(Instant now) {
+  for (std::size_t node = 0; node < peers_.size(); ++node) {
+    Peer& peer = peers_[node];
+    if (peer.line == nullptr || peer.lost || !peer.line->lost(now)) {
+      continue;
+    }
+    peer.lost = true;
+    if (!peer.closing) {
+      given_up_.emplace(node, world_.now());
+      witness_.give_up(node);
+    }
+    world_.note("peer lost", 0, node);
+    step(conduct::PeerLost{node, "silence"});
+  }
+}
+
 void CoordinatorNode::turn() {
   if (crashed_ || frozen()) {
     return;
   }
   if (machine_.lost_after() != link_config_.lost_after) {
     link_config_.lost_after = machine_.lost_after();
-    for (auto& [node, peer] : peers_) {
-      peer.line->link().set_liveness(link_config_.heartbeat, link_config_.lost_after);
+    for (Peer& peer : peers_) {
+      if (peer.line != nullptr) {
+        peer.line->set_liveness(link_config_.heartbeat, link_config_.lost_after);
+      }
     }
   }
   if (finished() && world_.now() > finished_at_ + kLinger) {
     crashed_ = true;  // the process has ended
     return;
   }
-  for (auto& [node, peer] : peers_) {
-    if (!peer.lost && peer.line->link().lost(local())) {
-      peer.lost = true;
-      if (!peer.closing) {
-        given_up_.emplace(node, world_.now());
-        witness_.give_up(node);
-      }
-      world_.note("peer lost", 0, node);
-      step(conduct::PeerLost{node, "silence"});
-    }
-  }
+  const Instant now = local();
+  look_for_lost(now);
   step(conduct::Tick{});
   Instant next = finished() ? base::kFarFuture : machine_.next_tick();
-  for (auto& [node, peer] : peers_) {
-    const bool closed = peer.closing && (peer.line->done() || world_.now() >= peer.close_by);
-    if (!peer.lost && !closed) {
-      peer.line->poll(local());
-      next = std::min(next, peer.line->link().next_deadline());
+  for (Peer& peer : peers_) {
+    if (peer.line == nullptr || peer.lost ||
+        (peer.closing && (peer.line->done() || world_.now() >= peer.close_by))) {
+      continue;
     }
+    peer.line->poll(now);
+    next = std::min(next, peer.line->next_deadline());
   }
   if (finished()) {
     next = std::min(next, clock_.at(finished_at_ + kLinger + Duration::millis(1)));

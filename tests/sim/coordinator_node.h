@@ -99,6 +99,7 @@ class CoordinatorNode {
   void step(const conduct::Event& event);
   void perform(const conduct::Command& command);
   void turn();
+  void look_for_lost(Instant now);
   void ship_bodies(const conduct::ShipBodies& ship);
 
   World& world_;
@@ -109,7 +110,7 @@ class CoordinatorNode {
   conduct::RunMachine machine_;
   SimLedger ledger_;
   Alarm alarm_;
-  std::map<std::size_t, Peer> peers_;
+  std::vector<Peer> peers_;  // by node; no line: not heard of
   std::deque<std::pair<std::size_t, std::string>> unread_;  // came while it was frozen
   std::map<std::size_t, std::size_t> unread_of_;
   Instant frozen_until_{};

@@ -57,14 +57,6 @@ void SimEngine::freeze(Duration lasts) {
   world_.at(frozen_until_, [this] { turn(); });
 }
 
-void SimEngine::awake(std::function<void()> then) {
-  if (world_.now() < frozen_until_) {
-    world_.at(frozen_until_, [this, then = std::move(then)] { awake(then); });
-  } else if (!crashed_) {
-    then();
-  }
-}
-
 void SimEngine::turn() {
   if (crashed_ || !armed_once_ || world_.now() < frozen_until_) {
     return;

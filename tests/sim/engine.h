@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/drive/trajectory_book.h"
@@ -63,7 +64,15 @@ class SimEngine {
   void end(std::uint64_t flight, wire::Outcome outcome);
   std::vector<base::Seq> take_queue();
   // Now, or when this engine is awake again.
-  void awake(std::function<void()> then);
+  template <class F>
+  void awake(F then) {
+    if (world_.now() < frozen_until_) {
+      world_.at(frozen_until_,
+                [this, then = std::move(then)]() mutable { awake(std::move(then)); });
+    } else if (!crashed_) {
+      then();
+    }
+  }
   Instant local() const { return clock_.at(world_.now()); }
 
   World& world_;
