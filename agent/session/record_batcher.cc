@@ -90,13 +90,13 @@ void RecordBatcher::gather_gaps(wire::RecordBatch& batch) {
     if (record.gaps.empty() || gathered) {
       continue;
     }
-    gaps_.clear();
+    gaps_.emplace();
     for (const wire::Record& each : batch.records) {
       if (each.phase == record.phase) {
-        TUTTI_CHECK(gaps_.add_cells(each.gaps));
+        TUTTI_CHECK(gaps_->add_cells(each.gaps));
       }
     }
-    batch.gaps.push_back({record.phase, gaps_.cells()});
+    batch.gaps.push_back({record.phase, gaps_->cells()});
   }
   for (wire::Record& record : batch.records) {
     record.gaps = {};

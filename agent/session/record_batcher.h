@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "agent/record/recorder.h"
@@ -60,7 +61,8 @@ class RecordBatcher {
   base::Instant oldest_at_{};  // when the first of their queries ended
   std::vector<wire::TokenCount> counts_;
   base::Instant oldest_count_at_{};
-  stats::LiveHistogram gaps_;  // scratch: one phase of the batch being cut
+  // Scratch: one phase of the batch being cut. Made when the first gaps come.
+  std::optional<stats::LiveHistogram> gaps_;
   std::deque<wire::RecordBatch> unsent_;
   std::uint64_t last_ = 0;
   std::uint64_t acked_ = 0;

@@ -21,6 +21,20 @@ constexpr std::array<std::uint32_t, kN> kUnseeded = [] {
   return state;
 }();
 
+constexpr std::uint32_t tempered(std::uint32_t y) {
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9D2C5680U;
+  y ^= (y << 15) & 0xEFC60000U;
+  return y ^ (y >> 18);
+}
+
+// Of the 53 uppermost bits of the two.
+constexpr double double_of(std::uint32_t first, std::uint32_t second) {
+  const std::uint32_t a = first >> 5;
+  const std::uint32_t b = second >> 6;
+  return (static_cast<double>(a) * 67108864.0 + static_cast<double>(b)) / 9007199254740992.0;
+}
+
 }  // namespace
 
 // Matsumoto & Nishimura's init_by_array; CPython's key is the seed's words, least significant
@@ -74,17 +88,17 @@ std::uint32_t Mt19937::next_u32() {
   if (position_ >= kN) {
     refill();
   }
-  std::uint32_t y = state_[position_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9D2C5680U;
-  y ^= (y << 15) & 0xEFC60000U;
-  return y ^ (y >> 18);
+  return tempered(state_[position_++]);
 }
 
 double Mt19937::next_double() {
-  const std::uint32_t a = next_u32() >> 5;
-  const std::uint32_t b = next_u32() >> 6;
-  return (static_cast<double>(a) * 67108864.0 + static_cast<double>(b)) / 9007199254740992.0;
+  if (position_ + 2 > kN) {
+    // kN is even, but a word may have been taken alone: then these two lie in two rounds.
+    const std::uint32_t first = next_u32();
+    return double_of(first, next_u32());
+  }
+  position_ += 2;
+  return double_of(tempered(state_[position_ - 2]), tempered(state_[position_ - 1]));
 }
 
 std::uint64_t Mt19937::next_bits(int bits) {

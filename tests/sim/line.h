@@ -66,19 +66,13 @@ class Line {
   }
 
   void poll(Instant now) {
-    push(now);
+    if (!waiting_.empty()) {
+      push(now);
+    }
     if (now < next_deadline()) {
       return;  // nothing to do before then: so the link says, and its hosts sleep by it
     }
-    frames_.clear();
-    link_.poll(now, frames_);
-    due_at_ = kUnknown;
-    if (waits_ && !link_.peer().is_set()) {
-      return;
-    }
-    for (const wire::Frame& frame : frames_) {
-      network_.send(here_, there_, wire::encode_envelope(frame));
-    }
+    put_out(now);
   }
 
   bool done() const { return waiting_.empty() && link_.settled(); }
@@ -95,13 +89,25 @@ class Line {
     return due_at_;
   }
   // The link's: no link is lost before it has something to do, and a lost one has nothing more.
-  bool lost(Instant now) {
-    const Instant due = next_deadline();
-    return (now >= due || due == base::kFarFuture) && link_.lost(now);
+  bool lost(Instant now) const {
+    return (now >= due_at_ || due_at_ == base::kFarFuture) && link_.lost(now);
   }
 
  private:
+  // Below every instant: not yet asked for.
   static constexpr Instant kUnknown{INT64_MIN};
+
+  void put_out(Instant now) {
+    frames_.clear();
+    link_.poll(now, frames_);
+    due_at_ = kUnknown;
+    if (waits_ && !link_.peer().is_set()) {
+      return;
+    }
+    for (const wire::Frame& frame : frames_) {
+      network_.send(here_, there_, wire::encode_envelope(frame));
+    }
+  }
 
   void push(Instant now) {
     while (!waiting_.empty() && link_.can_send(waiting_.front().payload.size())) {
