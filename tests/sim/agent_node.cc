@@ -34,7 +34,7 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
       witness_(witness),
       options_(std::move(options)),
       machine_(config_of(options_)),
-      alarm_(world, [this] { turn(); }) {
+      alarm_(world, options_.clock, [this] { turn(); }) {
   node_ = network_.add([this](std::size_t /*from*/, const std::string& bytes) {
     if (crashed_ || line_ == nullptr) {
       return;
@@ -166,7 +166,7 @@ void AgentNode::set_alarm() {
   if (!exited_) {
     next = std::min(next, machine_.next_tick());
   }
-  alarm_.set(options_.clock.truth(next));
+  alarm_.set(next);
 }
 
 void AgentNode::perform(session::Command& command) {

@@ -44,7 +44,7 @@ CoordinatorNode::CoordinatorNode(World& world, SimNetwork& network, Witness& wit
       clock_(clock),
       machine_(std::move(plan)),
       ledger_(witness),
-      alarm_(world, [this] { turn(); }) {
+      alarm_(world, clock_, [this] { turn(); }) {
   link_config_.heartbeat = machine_.plan().heartbeat;
   link_config_.lost_after = machine_.plan().lost_after;
   link_config_.retransmit_after = Duration::millis(100);
@@ -283,7 +283,7 @@ void CoordinatorNode::turn() {
   if (finished()) {
     next = std::min(next, clock_.at(finished_at_ + kLinger + Duration::millis(1)));
   }
-  alarm_.set(clock_.truth(next));
+  alarm_.set(next);
 }
 
 }  // namespace tutti::sim

@@ -130,19 +130,24 @@ class Line {
   std::vector<wire::Message> messages_;
 };
 
-// One pending wake-up of a node; earlier ones win, stale ones do nothing.
+// One pending wake-up of a node, by its own clock; earlier ones win, stale ones do nothing.
 class Alarm {
  public:
-  Alarm(World& world, std::function<void()> ring) : world_(world), ring_(std::move(ring)) {}
-  void set(Instant at) {
-    at = std::max(at, world_.now() + Duration::micros(1));
-    if (at >= at_ || at == base::kFarFuture) {
+  Alarm(World& world, const SimClock& clock, std::function<void()> ring)
+      : world_(world), clock_(clock), ring_(std::move(ring)) {}
+  void set(Instant local) {
+    if (local >= local_) {
+      return;  // the one that is pending comes first, by any clock
+    }
+    const Instant at = std::max(clock_.truth(local), world_.now() + Duration::micros(1));
+    if (at >= at_) {
       return;
     }
+    local_ = local;
     at_ = at;
     world_.at(at, [this, at] {
       if (at == at_) {
-        at_ = base::kFarFuture;
+        local_ = at_ = base::kFarFuture;
         ring_();
       }
     });
@@ -150,7 +155,9 @@ class Alarm {
 
  private:
   World& world_;
+  const SimClock& clock_;
   std::function<void()> ring_;
+  Instant local_ = base::kFarFuture;
   Instant at_ = base::kFarFuture;
 };
 
