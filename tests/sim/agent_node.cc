@@ -61,9 +61,12 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
           [this](std::uint32_t phase, std::vector<base::Seq> seqs) {
             post(session::EngineAborted{phase, std::move(seqs)});
           }});
-  counter_ = std::make_unique<SimCounter>(
-      world_, options_.counting, node_,
-      [this](session::RepliesCounted counted) { post(std::move(counted)); });
+  counter_ = std::make_unique<SimCounter>(world_, options_.counting, node_,
+                                          [this](session::RepliesCounted counted) {
+                                            if (!planted(Planted::kCountVanishes)) {
+                                              post(std::move(counted));
+                                            }
+                                          });
 }
 
 void AgentNode::begin() {
@@ -171,6 +174,11 @@ void AgentNode::set_alarm() {
 
 void AgentNode::perform(session::Command& command) {
   if (auto* send = std::get_if<session::Send>(&command)) {
+    auto* const pong = std::get_if<wire::ClockPong>(&send->message);
+    if (pong != nullptr && planted(Planted::kClockLies)) {
+      pong->agent_received = pong->agent_received + Duration::millis(50);
+      pong->agent_sent = pong->agent_sent + Duration::millis(50);
+    }
     line_->send(send->message, local());
   } else if (auto* terms = std::get_if<session::SetLiveness>(&command)) {
     line_->set_liveness(terms->heartbeat, terms->lost_after);
@@ -201,7 +209,9 @@ void AgentNode::perform(session::Command& command) {
   } else if (std::holds_alternative<session::StopCounting>(command)) {
     counter_->drop();
   } else if (auto* append = std::get_if<session::SpoolAppend>(&command)) {
-    spool_.push_back(std::move(append->batch));
+    if (!planted(Planted::kNoSpool)) {
+      spool_.push_back(std::move(append->batch));
+    }
   } else if (auto* forget = std::get_if<session::SpoolForget>(&command)) {
     while (!spool_.empty() && spool_.front().number <= forget->number) {
       spool_.pop_front();

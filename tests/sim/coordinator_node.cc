@@ -27,6 +27,9 @@ std::vector<conduct::StoredRecord> SimLedger::accept(std::size_t agent,
       continue;
     }
     fresh.push_back({record.phase, record.seq, record.outcome});
+    if (planted_ == Planted::kLedgerForgets && record.seq == 7) {
+      records_[record.phase].erase(record.seq);
+    }
   }
   for (const wire::TokenCount& count : batch.tokens) {
     if (!counts_.emplace(count.phase, count.seq).second) {
@@ -205,7 +208,11 @@ void CoordinatorNode::perform(const conduct::Command& command) {
     peer.close_by = world_.now() + kLinger;
   } else if (const auto* started = std::get_if<conduct::PhaseStarted>(&command)) {
     world_.note("phase started", 0, started->phase);
-    check_slots(*started);
+    conduct::PhaseStarted told = *started;
+    if (planted_ == Planted::kSlotsMove && !told.slots.empty()) {
+      ++told.slots.front().second;
+    }
+    check_slots(told);
   } else if (const auto* issued = std::get_if<conduct::PhaseIssuingEnded>(&command)) {
     world_.note("issuing ended", 0, issued->phase, issued->issued);
     issuing_ends_[issued->phase] = *issued;
@@ -215,13 +222,21 @@ void CoordinatorNode::perform(const conduct::Command& command) {
       witness_.complain("phase {} ended twice", ended->phase);
     }
   } else if (const auto* notice = std::get_if<conduct::Notice>(&command)) {
-    notices_.push_back(notice->text);
+    if (planted_ != Planted::kLossUntold) {
+      notices_.push_back(notice->text);
+    }
   } else if (const auto* finish = std::get_if<conduct::Finish>(&command)) {
     if (finished()) {
       witness_.complain("the run finished twice");
     }
     world_.note("finish", 0, static_cast<std::uint64_t>(finish->outcome.exit));
     finish_ = finish->outcome;
+    if (planted_ == Planted::kAllIsWell) {
+      finish_->complete = finish_->valid = true;
+      finish_->exit = base::ExitCode::kOk;
+    } else if (planted_ == Planted::kRefusalUntold) {
+      finish_->reasons.clear();
+    }
     finished_at_ = world_.now();
   }
 }
@@ -239,7 +254,8 @@ void CoordinatorNode::ship_bodies(const conduct::ShipBodies& ship) {
 void CoordinatorNode::look_for_lost(Instant now) {
   for (std::size_t node = 0; node < peers_.size(); ++node) {
     Peer& peer = peers_[node];
-    if (peer.line == nullptr || peer.lost || !peer.line->lost(now)) {
+    if (peer.line == nullptr || peer.lost || !peer.line->lost(now) ||
+        planted_ == Planted::kLossUnseen) {
       continue;
     }
     peer.lost = true;

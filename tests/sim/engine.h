@@ -13,6 +13,7 @@
 
 #include "agent/drive/trajectory_book.h"
 #include "common/wire/messages.h"
+#include "tests/sim/planted.h"
 #include "tests/sim/witness.h"
 #include "tests/sim/world.h"
 
@@ -25,6 +26,7 @@ struct EngineOptions {
   double record_loss = 0;       // share of records that find the ring full
   double hang = 0;              // share of queries that never end by themselves
   Duration answer_max = Duration::millis(3);
+  Planted planted = Planted::kNothing;
 };
 
 class SimEngine {
@@ -55,6 +57,8 @@ class SimEngine {
     Instant issued_at{};
   };
 
+  bool planted(Planted bug) const { return options_.planted == bug; }
+  std::uint32_t slots() const { return armed_.slots + (planted(Planted::kOneSlotMore) ? 1U : 0U); }
   void turn();
   bool turn_of_conversations();  // false: nothing can be sent before a wake-up
   void start(const base::IssueCommand& command, Instant due_at);

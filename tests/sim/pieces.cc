@@ -1,7 +1,7 @@
 // Memory for a program that plays worlds: a world is made of small pieces that come and go by the
-// million, and malloc() and free() were an eighth of all its work. Here a piece is taken from a list
-// of its size and put back there; what is large, or wants more alignment, goes to malloc(). Nothing
-// is ever given back to the system. For programs of one thread that live for their worlds
+// million, and malloc() and free() were an eighth of all its work. Here a piece is taken from a
+// list of its size and put back there; what is large, or wants more alignment, goes to malloc().
+// Nothing is ever given back to the system. For programs of one thread that live for their worlds
 // (sim_seeds); no test is linked with it, so that a sanitizer sees every piece.
 
 #include <cstddef>
