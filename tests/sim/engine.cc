@@ -212,7 +212,9 @@ std::vector<base::Seq> SimEngine::take_queue() {
 }
 
 void SimEngine::recall(std::uint32_t phase, std::uint32_t number) {
-  const auto kept = planted(Planted::kRecallIgnored) ? queue_ : decltype(queue_)();
+  const bool ignored =
+      planted(Planted::kRecallIgnored) || (number == 0 && planted(Planted::kGoesOnAlone));
+  const auto kept = ignored ? queue_ : decltype(queue_)();
   auto unstarted = take_queue();
   queue_ = kept;
   const auto wait =

@@ -17,6 +17,7 @@ enum class Planted : std::uint8_t {
   kRecordVanishes,  // loses a record, and does not say so
   kRecordTwice,     // hands one over twice
   kRecallIgnored,   // gives back what is recalled, and starts it all the same
+  kGoesOnAlone,     // the same, only when its session has lost the coordinator
   kAbortIgnored,    // goes on after an abort
   kNoDelay,         // sends the next turn of a conversation at once
   // … its session …
