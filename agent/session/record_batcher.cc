@@ -18,12 +18,13 @@ void RecordBatcher::add(std::vector<wire::Record>&& records, Instant now) {
   if (before == 0) {
     oldest_at_ = now;
   }
-  note_oldest(before);
+  note(before);
 }
 
-void RecordBatcher::note_oldest(std::size_t from) {
+void RecordBatcher::note(std::size_t from) {
   for (std::size_t i = from; i < pending_.size(); ++i) {
     oldest_at_ = std::min(oldest_at_, pending_[i].done_at);
+    pending_bytes_ += wire::record_bytes_max(pending_[i]);
   }
 }
 
@@ -60,7 +61,10 @@ std::size_t RecordBatcher::end_of_batch(std::size_t from) const {
 
 void RecordBatcher::flush(Instant now, Cut what, std::vector<Command>& out) {
   std::size_t from = 0;
-  while (from < pending_.size()) {
+  // Asked after every event: what is neither full nor due is not measured again.
+  const bool some = what != Cut::kDue || pending_.size() >= kBatchMax ||
+                    pending_bytes_ > kBatchBytesMax || now >= oldest_at_ + kWaitMax;
+  while (some && from < pending_.size()) {
     const std::size_t to = end_of_batch(from);
     const bool full = to < pending_.size() || to - from == kBatchMax;
     if (!full && what == Cut::kDue && now < oldest_at_ + kWaitMax) {
@@ -72,7 +76,8 @@ void RecordBatcher::flush(Instant now, Cut what, std::vector<Command>& out) {
   if (from > 0) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(from));
     oldest_at_ = now;
-    note_oldest(0);
+    pending_bytes_ = 0;
+    note(0);
   }
   while (counts_due(now) || (what == Cut::kAll && !counts_.empty())) {
     cut(0, 0, out);
@@ -90,13 +95,13 @@ void RecordBatcher::gather_gaps(wire::RecordBatch& batch) {
     if (record.gaps.empty() || gathered) {
       continue;
     }
-    gaps_.clear();
+    gaps_.emplace();
     for (const wire::Record& each : batch.records) {
       if (each.phase == record.phase) {
-        TUTTI_CHECK(gaps_.add_cells(each.gaps));
+        TUTTI_CHECK(gaps_->add_cells(each.gaps));
       }
     }
-    batch.gaps.push_back({record.phase, gaps_.cells()});
+    batch.gaps.push_back({record.phase, gaps_->cells()});
   }
   for (wire::Record& record : batch.records) {
     record.gaps = {};

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "agent/record/recorder.h"
@@ -48,7 +49,7 @@ class RecordBatcher {
   base::Instant due_at() const;  // kFarFuture when nothing waits
 
  private:
-  void note_oldest(std::size_t from);
+  void note(std::size_t from);
   std::size_t end_of_batch(std::size_t from) const;
   void gather_gaps(wire::RecordBatch& batch);
   bool counts_due(base::Instant now) const;
@@ -57,10 +58,12 @@ class RecordBatcher {
 
   bool sending_ = true;
   std::vector<wire::Record> pending_;
-  base::Instant oldest_at_{};  // when the first of their queries ended
+  base::Instant oldest_at_{};      // when the first of their queries ended
+  std::size_t pending_bytes_ = 0;  // of all of them, at most
   std::vector<wire::TokenCount> counts_;
   base::Instant oldest_count_at_{};
-  stats::LiveHistogram gaps_;  // scratch: one phase of the batch being cut
+  // Scratch: one phase of the batch being cut. Made when the first gaps come.
+  std::optional<stats::LiveHistogram> gaps_;
   std::deque<wire::RecordBatch> unsent_;
   std::uint64_t last_ = 0;
   std::uint64_t acked_ = 0;

@@ -11,41 +11,60 @@ namespace {
 constexpr std::size_t kN = 624;
 constexpr std::size_t kM = 397;
 
+// init_genrand(19650218), where init_by_array begins whatever the key.
+constexpr std::array<std::uint32_t, kN> kUnseeded = [] {
+  std::array<std::uint32_t, kN> state{};
+  state[0] = 19650218U;
+  for (std::size_t i = 1; i < kN; ++i) {
+    state[i] = 1812433253U * (state[i - 1] ^ (state[i - 1] >> 30)) + static_cast<std::uint32_t>(i);
+  }
+  return state;
+}();
+
+constexpr std::uint32_t tempered(std::uint32_t y) {
+  y ^= y >> 11;
+  y ^= (y << 7) & 0x9D2C5680U;
+  y ^= (y << 15) & 0xEFC60000U;
+  return y ^ (y >> 18);
+}
+
+// Of the 53 uppermost bits of the two.
+constexpr double double_of(std::uint32_t first, std::uint32_t second) {
+  const std::uint32_t a = first >> 5;
+  const std::uint32_t b = second >> 6;
+  return (static_cast<double>(a) * 67108864.0 + static_cast<double>(b)) / 9007199254740992.0;
+}
+
 }  // namespace
 
 // Matsumoto & Nishimura's init_by_array; CPython's key is the seed's words, least significant
 // first.
 Mt19937::Mt19937(std::uint64_t seed) {
-  const std::uint32_t key[2] = {static_cast<std::uint32_t>(seed),
-                                static_cast<std::uint32_t>(seed >> 32)};
-  const std::size_t key_length = key[1] != 0 ? 2 : 1;
+  const auto low = static_cast<std::uint32_t>(seed);
+  const auto high = static_cast<std::uint32_t>(seed >> 32);
+  // What the k-th step adds: key[k mod length] and that index.
+  const std::uint32_t added[2] = {low, high != 0 ? high + 1 : low};
 
-  state_[0] = 19650218U;
+  state_ = kUnseeded;
+  std::uint32_t before = state_[0];
+  const auto first = [&](std::size_t i, std::size_t k) {
+    before = (state_[i] ^ ((before ^ (before >> 30)) * 1664525U)) + added[k & 1];
+    state_[i] = before;
+  };
+  const auto second = [&](std::size_t i) {
+    before =
+        (state_[i] ^ ((before ^ (before >> 30)) * 1566083941U)) - static_cast<std::uint32_t>(i);
+    state_[i] = before;
+  };
+  // Both go once around all words but the first, the former one step further.
   for (std::size_t i = 1; i < kN; ++i) {
-    state_[i] =
-        1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + static_cast<std::uint32_t>(i);
+    first(i, i - 1);
   }
-  std::size_t i = 1;
-  std::size_t j = 0;
-  for (std::size_t k = kN; k != 0; --k) {
-    state_[i] = (state_[i] ^ ((state_[i - 1] ^ (state_[i - 1] >> 30)) * 1664525U)) + key[j] +
-                static_cast<std::uint32_t>(j);
-    if (++i >= kN) {
-      state_[0] = state_[kN - 1];
-      i = 1;
-    }
-    if (++j >= key_length) {
-      j = 0;
-    }
+  first(1, kN - 1);
+  for (std::size_t i = 2; i < kN; ++i) {
+    second(i);
   }
-  for (std::size_t k = kN - 1; k != 0; --k) {
-    state_[i] = (state_[i] ^ ((state_[i - 1] ^ (state_[i - 1] >> 30)) * 1566083941U)) -
-                static_cast<std::uint32_t>(i);
-    if (++i >= kN) {
-      state_[0] = state_[kN - 1];
-      i = 1;
-    }
-  }
+  second(1);
   state_[0] = 0x80000000U;
 }
 
@@ -69,17 +88,17 @@ std::uint32_t Mt19937::next_u32() {
   if (position_ >= kN) {
     refill();
   }
-  std::uint32_t y = state_[position_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9D2C5680U;
-  y ^= (y << 15) & 0xEFC60000U;
-  return y ^ (y >> 18);
+  return tempered(state_[position_++]);
 }
 
 double Mt19937::next_double() {
-  const std::uint32_t a = next_u32() >> 5;
-  const std::uint32_t b = next_u32() >> 6;
-  return (static_cast<double>(a) * 67108864.0 + static_cast<double>(b)) / 9007199254740992.0;
+  if (position_ + 2 > kN) {
+    // kN is even, but a word may have been taken alone: then these two lie in two rounds.
+    const std::uint32_t first = next_u32();
+    return double_of(first, next_u32());
+  }
+  position_ += 2;
+  return double_of(tempered(state_[position_ - 2]), tempered(state_[position_ - 1]));
 }
 
 std::uint64_t Mt19937::next_bits(int bits) {

@@ -38,12 +38,7 @@ class DataVisitor : public msgpack::null_visitor {
     return Message{std::move(batch_)};
   }
 
-  bool visit_nil() {
-    if (in_texts()) {
-      return text({});
-    }
-    return cell({0, true});
-  }
+  bool visit_nil() { return expects_ == Expects::kText ? text({}) : cell({0, true}); }
   bool visit_positive_integer(std::uint64_t v) {
     if (v > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return refuse(fmt::format("{} is out of range", v));
@@ -67,12 +62,16 @@ class DataVisitor : public msgpack::null_visitor {
     ++depth_;
     if (depth_ == 1) {
       elements_ = size;
+      expects_ = Expects::kCell;
       return true;
     }
     if (depth_ > 2 || element_ < kHeadFields) {
       return refuse("an array where none belongs");
     }
     single_ = false;
+    if (in_steps()) {
+      expects_ = Expects::kStep;
+    }
     if (in_gaps()) {
       return size <= kGapNumbersMax || refuse(fmt::format("{} numbers of gaps", size));
     }
@@ -86,6 +85,9 @@ class DataVisitor : public msgpack::null_visitor {
   }
   bool end_array() {
     --depth_;
+    if (depth_ == 0) {
+      expects_ = Expects::kNothing;
+    }
     return true;
   }
   bool end_array_item() {
@@ -94,6 +96,7 @@ class DataVisitor : public msgpack::null_visitor {
     }
     const bool good = element_ < kHeadFields ? head() : column();
     ++element_;
+    expects_ = in_texts() ? Expects::kText : Expects::kCell;
     cells_.clear();
     texts_.clear();
     single_ = true;
@@ -152,6 +155,9 @@ class DataVisitor : public msgpack::null_visitor {
   DataKind kind_ = DataKind::kRecords;
   std::size_t rows_ = 0;
   bool single_ = true;  // the column is one value for all rows
+  // What the next value is, decided once a column.
+  enum class Expects : std::uint8_t { kNothing, kCell, kText, kStep };
+  Expects expects_ = Expects::kNothing;
   std::vector<Cell> cells_;
   std::vector<std::string_view> texts_;
   RecordBatch batch_;
@@ -174,18 +180,15 @@ bool DataVisitor::refuse(std::string reason) {
 }
 
 bool DataVisitor::cell(Cell cell) {
-  if (depth_ == 0 || in_texts()) {
-    return refuse("an integer where none belongs");
+  if (expects_ == Expects::kCell) {
+    cells_.push_back(cell);
+    return true;
   }
-  if (depth_ == 2 && in_steps()) {
-    return chunk_step(cell);
-  }
-  cells_.push_back(cell);
-  return true;
+  return expects_ == Expects::kStep ? chunk_step(cell) : refuse("an integer where none belongs");
 }
 
 bool DataVisitor::text(std::string_view text) {
-  if (depth_ == 0 || !in_texts()) {
+  if (expects_ != Expects::kText) {
     return refuse("a text where none belongs");
   }
   texts_.push_back(text);

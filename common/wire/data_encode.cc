@@ -13,7 +13,13 @@ namespace {
 
 struct Sink {
   std::string& out;
-  void write(const char* bytes, std::size_t count) { out.append(bytes, count); }
+  void write(const char* bytes, std::size_t count) {
+    if (count == 1) {
+      out.push_back(*bytes);  // most cells
+    } else {
+      out.append(bytes, count);
+    }
+  }
 };
 
 using Cell = std::optional<std::int64_t>;
@@ -43,6 +49,10 @@ class ColumnWriter {
   // value(i): the cell of row i, an integer or a Cell. Called once per row, in order.
   template <class F>
   void column(F value) {
+    if (rows_ == 1) {
+      cell(value(std::size_t{0}));
+      return;
+    }
     auto& cells = scratch<decltype(value(std::size_t{0}))>();
     cells.clear();
     bool alike = true;

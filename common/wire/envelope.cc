@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <type_traits>
 
 #include "common/base/check.h"
@@ -19,6 +21,10 @@ using HeaderBytes = std::array<char, kEnvelopeHeaderBytes>;
 template <class T>
 void put(HeaderBytes& out, std::size_t offset, T value) {
   static_assert(std::is_unsigned_v<T>);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(out.data() + offset, &value, sizeof(T));  // one store
+    return;
+  }
   for (std::size_t i = 0; i < sizeof(T); ++i) {
     out[offset + i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xFF);
   }
@@ -27,6 +33,11 @@ void put(HeaderBytes& out, std::size_t offset, T value) {
 template <class T>
 T get(std::string_view bytes, std::size_t offset) {
   static_assert(std::is_unsigned_v<T>);
+  if constexpr (std::endian::native == std::endian::little) {
+    T whole = 0;
+    std::memcpy(&whole, bytes.data() + offset, sizeof(T));  // one load
+    return whole;
+  }
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < sizeof(T); ++i) {
     value |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
@@ -75,7 +86,9 @@ std::string encode_envelope(const Frame& frame) {
   std::string out;
   out.reserve(header.size() + frame.payload.size());
   out.append(header.data(), header.size());
-  out.append(frame.payload);
+  if (!frame.payload.empty()) {
+    out.append(frame.payload);
+  }
   return out;
 }
 

@@ -24,7 +24,7 @@ void HeldCommands::add(const base::IssueCommand& command, std::uint32_t seat) {
   }
   auto& page = pages_[number - first_];
   if (page == nullptr) {
-    page = std::make_unique<Page>();
+    page.reset(new Page);  // make_unique would write every cell twice
   }
   Held& held = page->cells[command.seq % kPage];
   TUTTI_CHECK(held.seat == kNobody);

@@ -38,7 +38,7 @@ class HeldCommands {
 
  private:
   static constexpr std::uint32_t kNobody = UINT32_MAX;
-  static constexpr std::size_t kPage = 1024;
+  static constexpr std::size_t kPage = 256;
   struct Page {
     std::array<Held, kPage> cells;
     std::size_t held = 0;

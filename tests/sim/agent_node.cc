@@ -34,7 +34,7 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
       witness_(witness),
       options_(std::move(options)),
       machine_(config_of(options_)),
-      alarm_(world, [this] { turn(); }) {
+      alarm_(world, options_.clock, [this] { turn(); }) {
   node_ = network_.add([this](std::size_t /*from*/, const std::string& bytes) {
     if (crashed_ || line_ == nullptr) {
       return;
@@ -61,9 +61,12 @@ AgentNode::AgentNode(World& world, SimNetwork& network, Witness& witness, AgentO
           [this](std::uint32_t phase, std::vector<base::Seq> seqs) {
             post(session::EngineAborted{phase, std::move(seqs)});
           }});
-  counter_ = std::make_unique<SimCounter>(
-      world_, options_.counting, node_,
-      [this](session::RepliesCounted counted) { post(std::move(counted)); });
+  counter_ = std::make_unique<SimCounter>(world_, options_.counting, node_,
+                                          [this](session::RepliesCounted counted) {
+                                            if (!planted(Planted::kCountVanishes)) {
+                                              post(std::move(counted));
+                                            }
+                                          });
 }
 
 void AgentNode::begin() {
@@ -135,26 +138,26 @@ void AgentNode::turn() {
     return;
   }
   turning_ = true;
-  if (!exited_ && line_->link().lost(local())) {
+  const Instant now = local();
+  if (!exited_ && line_->lost(now)) {
     inbox_.emplace_back(session::LinkLost{"silence"});
   }
   inbox_.emplace_back(session::Tick{});
-  std::vector<session::Command> commands;
-  while (!inbox_.empty() && !exited_) {
-    session::Event event = std::move(inbox_.front());
-    inbox_.pop_front();
-    commands.clear();
-    machine_.step(std::move(event), local(), commands);
-    for (session::Command& command : commands) {
+  while (read_ < inbox_.size() && !exited_) {
+    commands_.clear();
+    machine_.step(std::move(inbox_[read_++]), now, commands_);
+    for (session::Command& command : commands_) {
       perform(command);
     }
-    if (std::exchange(new_terms_, false) && line_->link().mute(local())) {
-      inbox_.emplace_front(session::StoodStill{local() - line_->link().spoke_at()});
+    if (std::exchange(new_terms_, false) && line_->link().mute(now)) {
+      inbox_.emplace(inbox_.begin() + static_cast<std::ptrdiff_t>(read_),
+                     session::StoodStill{now - line_->link().spoke_at()});
     }
   }
   inbox_.clear();
+  read_ = 0;
   turning_ = false;
-  line_->poll(local());
+  line_->poll(now);
   set_alarm();
 }
 
@@ -162,18 +165,23 @@ void AgentNode::set_alarm() {
   if (exited_ && (line_->done() || world_.now() >= gone_at_)) {
     return;
   }
-  Instant next = line_->link().next_deadline();
+  Instant next = line_->next_deadline();
   if (!exited_) {
     next = std::min(next, machine_.next_tick());
   }
-  alarm_.set(options_.clock.truth(next));
+  alarm_.set(next);
 }
 
 void AgentNode::perform(session::Command& command) {
   if (auto* send = std::get_if<session::Send>(&command)) {
+    auto* const pong = std::get_if<wire::ClockPong>(&send->message);
+    if (pong != nullptr && planted(Planted::kClockLies)) {
+      pong->agent_received = pong->agent_received + Duration::millis(50);
+      pong->agent_sent = pong->agent_sent + Duration::millis(50);
+    }
     line_->send(send->message, local());
   } else if (auto* terms = std::get_if<session::SetLiveness>(&command)) {
-    line_->link().set_liveness(terms->heartbeat, terms->lost_after);
+    line_->set_liveness(terms->heartbeat, terms->lost_after);
     new_terms_ = true;
   } else if (std::holds_alternative<session::OpenBodies>(command)) {
     inbox_.emplace_back(session::BodiesOpened{options_.bodies_cached, {}, options_.bodies_cached});
@@ -201,7 +209,9 @@ void AgentNode::perform(session::Command& command) {
   } else if (std::holds_alternative<session::StopCounting>(command)) {
     counter_->drop();
   } else if (auto* append = std::get_if<session::SpoolAppend>(&command)) {
-    spool_.push_back(std::move(append->batch));
+    if (!planted(Planted::kNoSpool)) {
+      spool_.push_back(std::move(append->batch));
+    }
   } else if (auto* forget = std::get_if<session::SpoolForget>(&command)) {
     while (!spool_.empty() && spool_.front().number <= forget->number) {
       spool_.pop_front();

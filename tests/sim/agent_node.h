@@ -52,6 +52,7 @@ class AgentNode {
 
  private:
   Instant local() const { return options_.clock.at(world_.now()); }
+  bool planted(Planted bug) const { return options_.engine.planted == bug; }
   void hear(const std::string& bytes);
   void thaw();
   void note_standstill();
@@ -70,8 +71,10 @@ class AgentNode {
   std::unique_ptr<SimEngine> engine_;
   std::unique_ptr<SimCounter> counter_;
   Alarm alarm_;
-  std::deque<session::Event> inbox_;
-  std::deque<std::string> unread_;  // came while it was frozen
+  std::vector<session::Event> inbox_;
+  std::size_t read_ = 0;  // of it; all of the rest is still to be told to the machine
+  std::vector<session::Command> commands_;  // room that is used again
+  std::deque<std::string> unread_;          // came while it was frozen
   Instant frozen_until_{};
   bool turning_ = false;
   bool new_terms_ = false;  // of liveness, in this event

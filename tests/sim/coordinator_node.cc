@@ -27,6 +27,9 @@ std::vector<conduct::StoredRecord> SimLedger::accept(std::size_t agent,
       continue;
     }
     fresh.push_back({record.phase, record.seq, record.outcome});
+    if (planted_ == Planted::kLedgerForgets && record.seq == 7) {
+      records_[record.phase].erase(record.seq);
+    }
   }
   for (const wire::TokenCount& count : batch.tokens) {
     if (!counts_.emplace(count.phase, count.seq).second) {
@@ -44,7 +47,7 @@ CoordinatorNode::CoordinatorNode(World& world, SimNetwork& network, Witness& wit
       clock_(clock),
       machine_(std::move(plan)),
       ledger_(witness),
-      alarm_(world, [this] { turn(); }) {
+      alarm_(world, clock_, [this] { turn(); }) {
   link_config_.heartbeat = machine_.plan().heartbeat;
   link_config_.lost_after = machine_.plan().lost_after;
   link_config_.retransmit_after = Duration::millis(100);
@@ -95,13 +98,15 @@ void CoordinatorNode::ask_stop(conduct::StopKind kind) {
 }
 
 CoordinatorNode::Peer& CoordinatorNode::peer_of(std::size_t node, bool dialled) {
-  const auto [it, fresh] = peers_.try_emplace(node);
-  if (fresh) {
-    it->second.line = std::make_unique<Line>(network_, witness_, 0, node, link_config_,
-                                             base::Id{node + 1, 0xC002D}, local());
+  if (node >= peers_.size()) {
+    peers_.resize(node + 1);
+  }
+  if (peers_[node].line == nullptr) {
+    peers_[node].line = std::make_unique<Line>(network_, witness_, 0, node, link_config_,
+                                               base::Id{node + 1, 0xC002D}, local());
     step(conduct::PeerJoined{node, dialled, fmt::format("sim://{}", node)});
   }
-  return it->second;
+  return peers_[node];
 }
 
 void CoordinatorNode::receive(std::size_t from, const std::string& bytes) {
@@ -191,9 +196,9 @@ void CoordinatorNode::step(const conduct::Event& event) {
 
 void CoordinatorNode::perform(const conduct::Command& command) {
   if (const auto* send = std::get_if<conduct::Send>(&command)) {
-    const auto peer = peers_.find(send->agent);
-    if (peer != peers_.end() && !peer->second.lost && !peer->second.closing) {
-      peer->second.line->send(send->message, local());
+    const Peer* peer = send->agent < peers_.size() ? &peers_[send->agent] : nullptr;
+    if (peer != nullptr && peer->line != nullptr && !peer->lost && !peer->closing) {
+      peer->line->send(send->message, local());
     }
   } else if (const auto* ship = std::get_if<conduct::ShipBodies>(&command)) {
     ship_bodies(*ship);
@@ -203,7 +208,11 @@ void CoordinatorNode::perform(const conduct::Command& command) {
     peer.close_by = world_.now() + kLinger;
   } else if (const auto* started = std::get_if<conduct::PhaseStarted>(&command)) {
     world_.note("phase started", 0, started->phase);
-    check_slots(*started);
+    conduct::PhaseStarted told = *started;
+    if (planted_ == Planted::kSlotsMove && !told.slots.empty()) {
+      ++told.slots.front().second;
+    }
+    check_slots(told);
   } else if (const auto* issued = std::get_if<conduct::PhaseIssuingEnded>(&command)) {
     world_.note("issuing ended", 0, issued->phase, issued->issued);
     issuing_ends_[issued->phase] = *issued;
@@ -213,13 +222,21 @@ void CoordinatorNode::perform(const conduct::Command& command) {
       witness_.complain("phase {} ended twice", ended->phase);
     }
   } else if (const auto* notice = std::get_if<conduct::Notice>(&command)) {
-    notices_.push_back(notice->text);
+    if (planted_ != Planted::kLossUntold) {
+      notices_.push_back(notice->text);
+    }
   } else if (const auto* finish = std::get_if<conduct::Finish>(&command)) {
     if (finished()) {
       witness_.complain("the run finished twice");
     }
     world_.note("finish", 0, static_cast<std::uint64_t>(finish->outcome.exit));
     finish_ = finish->outcome;
+    if (planted_ == Planted::kAllIsWell) {
+      finish_->complete = finish_->valid = true;
+      finish_->exit = base::ExitCode::kOk;
+    } else if (planted_ == Planted::kRefusalUntold) {
+      finish_->reasons.clear();
+    }
     finished_at_ = world_.now();
   }
 }
@@ -234,44 +251,55 @@ void CoordinatorNode::ship_bodies(const conduct::ShipBodies& ship) {
   }
 }
 
+void CoordinatorNode::look_for_lost(Instant now) {
+  for (std::size_t node = 0; node < peers_.size(); ++node) {
+    Peer& peer = peers_[node];
+    if (peer.line == nullptr || peer.lost || !peer.line->lost(now) ||
+        planted_ == Planted::kLossUnseen) {
+      continue;
+    }
+    peer.lost = true;
+    if (!peer.closing) {
+      given_up_.emplace(node, world_.now());
+      witness_.give_up(node);
+    }
+    world_.note("peer lost", 0, node);
+    step(conduct::PeerLost{node, "silence"});
+  }
+}
+
 void CoordinatorNode::turn() {
   if (crashed_ || frozen()) {
     return;
   }
   if (machine_.lost_after() != link_config_.lost_after) {
     link_config_.lost_after = machine_.lost_after();
-    for (auto& [node, peer] : peers_) {
-      peer.line->link().set_liveness(link_config_.heartbeat, link_config_.lost_after);
+    for (Peer& peer : peers_) {
+      if (peer.line != nullptr) {
+        peer.line->set_liveness(link_config_.heartbeat, link_config_.lost_after);
+      }
     }
   }
   if (finished() && world_.now() > finished_at_ + kLinger) {
     crashed_ = true;  // the process has ended
     return;
   }
-  for (auto& [node, peer] : peers_) {
-    if (!peer.lost && peer.line->link().lost(local())) {
-      peer.lost = true;
-      if (!peer.closing) {
-        given_up_.emplace(node, world_.now());
-        witness_.give_up(node);
-      }
-      world_.note("peer lost", 0, node);
-      step(conduct::PeerLost{node, "silence"});
-    }
-  }
+  const Instant now = local();
+  look_for_lost(now);
   step(conduct::Tick{});
   Instant next = finished() ? base::kFarFuture : machine_.next_tick();
-  for (auto& [node, peer] : peers_) {
-    const bool closed = peer.closing && (peer.line->done() || world_.now() >= peer.close_by);
-    if (!peer.lost && !closed) {
-      peer.line->poll(local());
-      next = std::min(next, peer.line->link().next_deadline());
+  for (Peer& peer : peers_) {
+    if (peer.line == nullptr || peer.lost ||
+        (peer.closing && (peer.line->done() || world_.now() >= peer.close_by))) {
+      continue;
     }
+    peer.line->poll(now);
+    next = std::min(next, peer.line->next_deadline());
   }
   if (finished()) {
     next = std::min(next, clock_.at(finished_at_ + kLinger + Duration::millis(1)));
   }
-  alarm_.set(clock_.truth(next));
+  alarm_.set(next);
 }
 
 }  // namespace tutti::sim

@@ -16,6 +16,7 @@
 #include "coordinator/conduct/run_machine.h"
 #include "tests/sim/line.h"
 #include "tests/sim/network.h"
+#include "tests/sim/planted.h"
 #include "tests/sim/witness.h"
 #include "tests/sim/world.h"
 
@@ -25,6 +26,7 @@ namespace tutti::sim {
 class SimLedger {
  public:
   explicit SimLedger(Witness& witness) : witness_(witness) {}
+  void plant(Planted bug) { planted_ = bug; }
   std::vector<conduct::StoredRecord> accept(std::size_t agent, const wire::RecordBatch& batch);
   const std::map<std::uint32_t, std::map<base::Seq, wire::Outcome>>& records() const {
     return records_;
@@ -33,6 +35,7 @@ class SimLedger {
 
  private:
   Witness& witness_;
+  Planted planted_ = Planted::kNothing;
   std::set<std::pair<std::size_t, std::uint64_t>> batches_;
   std::map<std::uint32_t, std::map<base::Seq, wire::Outcome>> records_;
   std::set<std::pair<std::uint32_t, base::Seq>> counts_;
@@ -47,6 +50,10 @@ class CoordinatorNode {
                   SimClock clock);
 
   // Must be made before any agent: the coordinator is node 0.
+  void plant(Planted bug) {
+    planted_ = bug;
+    ledger_.plant(bug);
+  }
   void begin();
   void dial(std::size_t node);
   void ask_stop(conduct::StopKind kind);
@@ -99,6 +106,7 @@ class CoordinatorNode {
   void step(const conduct::Event& event);
   void perform(const conduct::Command& command);
   void turn();
+  void look_for_lost(Instant now);
   void ship_bodies(const conduct::ShipBodies& ship);
 
   World& world_;
@@ -109,11 +117,12 @@ class CoordinatorNode {
   conduct::RunMachine machine_;
   SimLedger ledger_;
   Alarm alarm_;
-  std::map<std::size_t, Peer> peers_;
+  std::vector<Peer> peers_;                                 // by node; no line: not heard of
   std::deque<std::pair<std::size_t, std::string>> unread_;  // came while it was frozen
   std::map<std::size_t, std::size_t> unread_of_;
   Instant frozen_until_{};
   std::map<std::size_t, Instant> given_up_;
+  Planted planted_ = Planted::kNothing;
   bool crashed_ = false;
   bool disk_full_ = false;
   bool refused_ = false;

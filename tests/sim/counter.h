@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -28,17 +29,20 @@ class SimCounter {
 
   SimCounter(World& world, CountingOptions options, std::uint64_t seed,
              std::function<void(session::RepliesCounted)> answer)
-      : world_(world), options_(options), chance_(seed), answer_(std::move(answer)) {}
+      : world_(world), options_(options), seed_(seed), answer_(std::move(answer)) {}
 
   void add(const std::vector<session::ReplyTask>& replies) {
+    if (!chance_) {
+      chance_.emplace(seed_);  // most worlds count nothing, and a seed takes a while
+    }
     for (const session::ReplyTask& reply : replies) {
-      stalled_ = stalled_ || chance_.next_double() < options_.stall;
+      stalled_ = stalled_ || chance_->next_double() < options_.stall;
       if (stalled_) {
         continue;
       }
       free_at_ = std::max(free_at_, world_.now()) +
-                 Duration::from_seconds(options_.mean.to_seconds() * 2 * chance_.next_double());
-      const bool counts = chance_.next_double() >= options_.uncounted;
+                 Duration::from_seconds(options_.mean.to_seconds() * 2 * chance_->next_double());
+      const bool counts = chance_->next_double() >= options_.uncounted;
       world_.at(free_at_, [this, counts, generation = generation_, phase = reply.phase,
                            seq = reply.seq] { tell(generation, counts, phase, seq); });
     }
@@ -80,7 +84,8 @@ class SimCounter {
 
   World& world_;
   CountingOptions options_;
-  base::Mt19937 chance_;
+  std::uint64_t seed_;
+  std::optional<base::Mt19937> chance_;  // from the first reply on
   std::function<void(session::RepliesCounted)> answer_;
   Instant free_at_{};
   Instant frozen_until_{};

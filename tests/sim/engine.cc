@@ -57,29 +57,25 @@ void SimEngine::freeze(Duration lasts) {
   world_.at(frozen_until_, [this] { turn(); });
 }
 
-void SimEngine::awake(std::function<void()> then) {
-  if (world_.now() < frozen_until_) {
-    world_.at(frozen_until_, [this, then = std::move(then)] { awake(then); });
-  } else if (!crashed_) {
-    then();
-  }
-}
-
 void SimEngine::turn() {
   if (crashed_ || !armed_once_ || world_.now() < frozen_until_) {
     return;
   }
   while (turn_of_conversations()) {
   }
-  while (!queue_.empty() && flights_.size() < armed_.slots) {
-    const base::IssueCommand command = queue_.begin()->second;
+  while (!queue_.empty() && flights_.size() < slots()) {
+    base::IssueCommand command = queue_.begin()->second;
     const Instant due = armed_.start_at + command.due_offset;
     if (local() < due) {
       wake_at(due);
       break;
     }
     queue_.erase(queue_.begin());
+    command.sample += planted(Planted::kOtherRow) ? 1U : 0U;
     start(command, due);
+    if (planted(Planted::kStartsTwice) && flights_.size() < armed_.slots) {
+      start(command, due);
+    }
   }
 }
 
@@ -91,7 +87,7 @@ bool SimEngine::turn_of_conversations() {
     return true;
   }
   Instant next = book_.next_turn_at();
-  if (book_.anyone_waits() && played_ < armed_.slots) {
+  if (book_.anyone_waits() && played_ < slots()) {
     if (local() >= armed_.start_at) {
       ++played_;
       start(book_.begin().turns.front(), armed_.start_at);
@@ -161,7 +157,8 @@ void SimEngine::end(std::uint64_t flight, wire::Outcome outcome) {
 
 // A turn has ended: the next one, or what there is to say of the rest.
 void SimEngine::go_on(drive::Trajectory& trajectory, bool ok, Instant at) {
-  if (ok && book_.await_next(trajectory, at)) {
+  const Instant before = planted(Planted::kNoDelay) ? at - Duration::seconds(1) : at;
+  if (ok && book_.await_next(trajectory, before)) {
     return;
   }
   for (std::size_t i = drive::TrajectoryBook::give_up(trajectory); i < trajectory.turns.size();
@@ -190,7 +187,13 @@ void SimEngine::hand_over(wire::Record&& record) {
     world_.note("record lost", node_, record.phase, record.seq);
     return;
   }
+  if (planted(Planted::kRecordVanishes) && record.seq % 50 == 49) {
+    return;
+  }
   std::vector<wire::Record> records;
+  if (planted(Planted::kRecordTwice)) {
+    records.push_back(record);
+  }
   records.push_back(std::move(record));
   answers_.records(std::move(records));
 }
@@ -209,7 +212,11 @@ std::vector<base::Seq> SimEngine::take_queue() {
 }
 
 void SimEngine::recall(std::uint32_t phase, std::uint32_t number) {
+  const bool ignored =
+      planted(Planted::kRecallIgnored) || (number == 0 && planted(Planted::kGoesOnAlone));
+  const auto kept = ignored ? queue_ : decltype(queue_)();
   auto unstarted = take_queue();
+  queue_ = kept;
   const auto wait =
       static_cast<std::int64_t>(world_.uniform() * static_cast<double>(options_.answer_max.ns));
   world_.after(Duration::nanos(wait), [this, phase, number, seqs = std::move(unstarted)] {
@@ -219,6 +226,9 @@ void SimEngine::recall(std::uint32_t phase, std::uint32_t number) {
 
 // Answers after every earlier recall: answer_max bounds those.
 void SimEngine::abort() {
+  if (planted(Planted::kAbortIgnored)) {
+    return;
+  }
   auto unstarted = take_queue();
   while (!flights_.empty()) {
     end(flights_.begin()->first, wire::Outcome::kCancelled);

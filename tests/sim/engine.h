@@ -8,10 +8,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/drive/trajectory_book.h"
 #include "common/wire/messages.h"
+#include "tests/sim/planted.h"
 #include "tests/sim/witness.h"
 #include "tests/sim/world.h"
 
@@ -24,6 +26,7 @@ struct EngineOptions {
   double record_loss = 0;       // share of records that find the ring full
   double hang = 0;              // share of queries that never end by themselves
   Duration answer_max = Duration::millis(3);
+  Planted planted = Planted::kNothing;
 };
 
 class SimEngine {
@@ -54,6 +57,8 @@ class SimEngine {
     Instant issued_at{};
   };
 
+  bool planted(Planted bug) const { return options_.planted == bug; }
+  std::uint32_t slots() const { return armed_.slots + (planted(Planted::kOneSlotMore) ? 1U : 0U); }
   void turn();
   bool turn_of_conversations();  // false: nothing can be sent before a wake-up
   void start(const base::IssueCommand& command, Instant due_at);
@@ -63,7 +68,15 @@ class SimEngine {
   void end(std::uint64_t flight, wire::Outcome outcome);
   std::vector<base::Seq> take_queue();
   // Now, or when this engine is awake again.
-  void awake(std::function<void()> then);
+  template <class F>
+  void awake(F then) {
+    if (world_.now() < frozen_until_) {
+      world_.at(frozen_until_,
+                [this, then = std::move(then)]() mutable { awake(std::move(then)); });
+    } else if (!crashed_) {
+      then();
+    }
+  }
   Instant local() const { return clock_.at(world_.now()); }
 
   World& world_;

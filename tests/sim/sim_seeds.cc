@@ -1,6 +1,7 @@
 // sim_seeds: many seeds of the simulator, as many as there is time for. One process plays one range
 // on one core; run several with ranges of their own, and go on later with the seed it names.
 //   sim_seeds [--conversations] FIRST COUNT [SECONDS]
+// The hash of all traces tells whether another state of the code played the very same worlds.
 // --conversations: the same worlds play conversations. SECONDS: stop after so long (default: no
 // limit).
 // Exit codes: 0 every promise held, 1 usage, 4 a seed broke one: it is explained, with its replay.
@@ -39,11 +40,13 @@ int play(bool talks, std::uint64_t first, std::uint64_t count, std::uint64_t sec
   double said = 0;
   std::uint64_t done = 0;
   std::uint64_t happened = 0;
+  std::uint64_t hash = 0;
   for (; done < count && seconds_since(began) < static_cast<double>(seconds); ++done) {
     const std::uint64_t seed = first + done;
     const tutti::sim::Report report = tutti::sim::simulate(
         talks ? tutti::sim::draw_conversations(seed) : tutti::sim::draw_scenario(seed));
     happened += report.happened;
+    hash = (hash ^ report.hash) * 0x100000001B3ULL;
     if (!report.complaints.empty()) {
       fmt::print("{}\nseed {} breaks a promise, {} before it held; replay: sim_seeds {}{} 1\n",
                  tutti::sim::explain(report), seed, done, talks ? "--conversations " : "", seed);
@@ -56,9 +59,11 @@ int play(bool talks, std::uint64_t first, std::uint64_t count, std::uint64_t sec
     }
   }
   const double took = seconds_since(began);
-  fmt::print("seeds {} to {} hold: {} in {:.1f} s, {:.0f} a second, {} happenings; next: {}\n",
-             first, first + done - 1, done, took, static_cast<double>(done) / took, happened,
-             first + done);
+  fmt::print(
+      "seeds {} to {} hold: {} in {:.1f} s, {:.0f} a second, {} happenings, hash {:016x}; "
+      "next: {}\n",
+      first, first + done - 1, done, took, static_cast<double>(done) / took, happened, hash,
+      first + done);
   return 0;
 }
 

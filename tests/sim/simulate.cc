@@ -26,6 +26,7 @@ class Play {
       specs.push_back(phase.schedule);
     }
     witness_.expect(specs);
+    coordinator_.plant(scenario.planted);
     for (std::size_t i = 0; i + scenario.absent < scenario.agents; ++i) {
       add_agent(fmt::format("agent-{}", i));
     }
@@ -61,6 +62,7 @@ class Play {
     options.name = name;
     options.clock = a_clock();
     options.engine = scenario_.engine;
+    options.engine.planted = scenario_.planted;
     options.counting = scenario_.counting;
     options.link.heartbeat = scenario_.plan.heartbeat;
     options.link.lost_after = scenario_.plan.lost_after;

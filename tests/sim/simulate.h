@@ -11,6 +11,7 @@
 #include "tests/sim/agent_node.h"
 #include "tests/sim/coordinator_node.h"
 #include "tests/sim/network.h"
+#include "tests/sim/planted.h"
 #include "tests/sim/witness.h"
 #include "tests/sim/world.h"
 
@@ -49,6 +50,7 @@ struct Scenario {
   bool listening = false;
   bool bodies_cached = false;
   std::vector<Fault> faults;
+  Planted planted = Planted::kNothing;
   Duration limit = Duration::seconds(600);  // the run and its agents must have ended by then
 
   // Nothing that happens in it may disturb the run.

@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <deque>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -63,7 +66,12 @@ class Trace {
     mix(who);
     mix(a);
     mix(b);
-    lines_[count_++ % kKept] = {at, what, who, a, b};
+    if (lines_.size() < kKept) {
+      lines_.push_back({at, what, who, a, b});
+    } else {
+      lines_[count_ % kKept] = {at, what, who, a, b};
+    }
+    ++count_;
   }
   std::uint64_t hash() const { return hash_; }
   std::string tail(std::size_t most = kKept) const {
@@ -91,7 +99,42 @@ class Trace {
 
   std::uint64_t hash_ = 0xCBF29CE484222325ULL;
   std::size_t count_ = 0;
-  std::vector<Line> lines_ = std::vector<Line>(kKept);
+  std::vector<Line> lines_;  // a ring, once it is full
+};
+
+// One happening to come: anything that can be called, kept in place. A world has thousands, so that
+// a piece of the heap for each, and a move at every step of a sort, would be most of its cost.
+class Happening {
+ public:
+  Happening() = default;
+  Happening(const Happening&) = delete;
+  Happening& operator=(const Happening&) = delete;
+  ~Happening() { drop(); }
+
+  template <class F>
+  void set(F&& what) {
+    using Kept = std::decay_t<F>;
+    static_assert(sizeof(Kept) <= sizeof(room_) && alignof(Kept) <= alignof(std::max_align_t));
+    drop();
+    ::new (static_cast<void*>(room_)) Kept(std::forward<F>(what));
+    run_ = [](void* room) { (*static_cast<Kept*>(room))(); };
+    drop_ = [](void* room) { static_cast<Kept*>(room)->~Kept(); };
+  }
+  void run() {
+    run_(room_);
+    drop();
+  }
+
+ private:
+  void drop() {
+    if (drop_ != nullptr) {
+      std::exchange(drop_, nullptr)(room_);
+    }
+  }
+
+  alignas(std::max_align_t) std::byte room_[64];
+  void (*run_)(void*) = nullptr;
+  void (*drop_)(void*) = nullptr;
 };
 
 class World {
@@ -104,12 +147,21 @@ class World {
     trace_.add(now_, what, who, a, b);
   }
 
-  void at(Instant when, std::function<void()> happening) {
-    queue_.push_back({std::max(when, now_), order_++, std::move(happening)});
+  template <class F>
+  void at(Instant when, F&& happening) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(happenings_.size()));
+      happenings_.emplace_back();
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    happenings_[place].set(std::forward<F>(happening));
+    queue_.push_back({std::max(when, now_), order_++, place});
     std::push_heap(queue_.begin(), queue_.end());
   }
-  void after(Duration delay, std::function<void()> happening) {
-    at(now_ + delay, std::move(happening));
+  template <class F>
+  void after(Duration delay, F&& happening) {
+    at(now_ + delay, std::forward<F>(happening));
   }
   // False when nothing is left to happen, or only after `end`.
   bool advance(Instant end) {
@@ -117,12 +169,12 @@ class World {
       return false;
     }
     std::pop_heap(queue_.begin(), queue_.end());
-    const Happening next =
-        std::move(queue_.back());  // a priority_queue would copy it, frame and all
+    const Turn next = queue_.back();
     queue_.pop_back();
     now_ = next.at;
     ++happened_;
-    next.run();
+    happenings_[next.place].run();  // what it asks for goes to other places
+    free_.push_back(next.place);
     return true;
   }
   std::uint64_t happened() const { return happened_; }
@@ -142,11 +194,11 @@ class World {
   std::uint64_t bits() { return chance_.next_bits(64); }
 
  private:
-  struct Happening {
+  struct Turn {
     Instant at{};
     std::uint64_t order = 0;
-    std::function<void()> run;
-    bool operator<(const Happening& other) const {
+    std::uint32_t place = 0;  // in happenings_
+    bool operator<(const Turn& other) const {
       return at != other.at ? at > other.at : order > other.order;
     }
   };
@@ -156,7 +208,9 @@ class World {
   Instant now_{1};
   std::uint64_t order_ = 0;
   std::uint64_t happened_ = 0;
-  std::vector<Happening> queue_;  // a heap
+  std::vector<Turn> queue_;           // a heap
+  std::deque<Happening> happenings_;  // none ever moves
+  std::vector<std::uint32_t> free_;   // places in it
 };
 
 }  // namespace tutti::sim

@@ -56,6 +56,26 @@ TEST(RecordBatcher, ARecordOfTheGreatestTextTravelsAlone) {
   EXPECT_TRUE(wire::decode(encoded.plane, encoded.bytes));
 }
 
+TEST(RecordBatcher, ABatchFullOfTextGoesAtOnceToo) {
+  RecordBatcher batcher;
+  std::vector<Command> commands;
+  std::size_t added = 0;
+  for (; commands.empty() && added < 100; ++added) {
+    batcher.add(records(1, std::size_t{1} << 20), base::Instant{1});
+    batcher.flush(base::Instant{1}, RecordBatcher::Cut::kDue, commands);
+  }
+  ASSERT_EQ(spooled(commands).size(), 1U);
+  EXPECT_EQ(spooled(commands)[0].records.size(), added - 1) << "the one too many waits";
+  EXPECT_EQ(added, 16U);
+  commands.clear();
+  for (std::size_t i = 0; commands.empty() && i < 100; ++i, ++added) {
+    batcher.add(records(1, std::size_t{1} << 20), base::Instant{2});
+    batcher.flush(base::Instant{2}, RecordBatcher::Cut::kDue, commands);
+  }
+  EXPECT_EQ(spooled(commands).size(), 1U);
+  EXPECT_EQ(added, 31U);
+}
+
 TEST(RecordBatcher, AFullBatchGoesAtOnceAndTheRestWaitsItsTime) {
   RecordBatcher batcher;
   batcher.add(records(RecordBatcher::kBatchMax + 1, 10), base::Instant{1});
