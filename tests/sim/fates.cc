@@ -65,10 +65,23 @@ void Fates::judge_detection(const CoordinatorNode& coordinator, Duration lost_af
   }
 }
 
-// When the coordinator was silent for that long, first.
+Duration Fates::awake_within(std::size_t node, Instant from, Instant until) const {
+  Duration awake = until - from;
+  for (const Silence& silence : silences_) {
+    if (silence.node == node) {
+      const Duration slept = std::min(silence.until, until) - std::max(silence.from, from);
+      awake = awake - std::max(slept, Duration{});
+    }
+  }
+  return awake;
+}
+
+// When the coordinator was first silent for so long that this agent, awake, is to notice it. One
+// that slept through the same time, and woke to a coordinator that woke too, is not alone.
 Instant Fates::silent_from(std::size_t node, Duration at_least) const {
   for (const Absence& absence : coordinator_) {
-    if (absence.until - absence.from >= at_least && absence.running.count(node) > 0) {
+    if (absence.running.count(node) > 0 &&
+        awake_within(node, absence.from, absence.until) >= at_least) {
       return absence.from;
     }
   }

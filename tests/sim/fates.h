@@ -46,6 +46,7 @@ class Fates {
   };
 
   bool coordinator_awake(Instant from, Instant until) const;
+  Duration awake_within(std::size_t node, Instant from, Instant until) const;
   Instant silent_from(std::size_t node, Duration at_least) const;
 
   const World& world_;

@@ -70,7 +70,9 @@ TEST(Simulation, SeedsThatOnceBrokeAPromiseHold) {
            180228,  // the run's timeout came in the last look at the clocks
            215980,  // frozen while it was an orphan
            279815,
-           3001584,  // frozen while it counted: its counters went on
+           3001584,   // frozen while it counted: its counters went on
+           10096248,  // asleep while the coordinator slept, both woke: it was not alone
+           10462070,
        }) {
     const Report report = simulate(draw_scenario(seed));
     EXPECT_TRUE(report.complaints.empty()) << explain(report);
