@@ -423,7 +423,8 @@ std::vector<Row> distributed_rows() {
           .about("Where a tokenizer counts replies: agents do it while they run, beside their "
                  "workers, and get the tokenizer's files from here; coordinator does it on this "
                  "host after the run; auto is agents where their hosts have a core for every "
-                 "worker, session and counting thread of them, else coordinator.")
+                 "worker, session and counting thread of them, and twice the memory of their "
+                 "tokenizers, else coordinator.")
           .one_of({"auto", "agents", "coordinator"})
           .flag("token-counting"),
       field("max_clock_error_ms", &Distributed::max_clock_error_ms)

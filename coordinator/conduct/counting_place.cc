@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 
+#include "coordinator/conduct/budget.h"
+
 namespace tutti::conduct {
 namespace {
 
@@ -28,6 +30,30 @@ std::string crowded_host(const std::vector<const roster::Agent*>& agents) {
       return fmt::format(
           "host {} has {} cores, and workers, sessions and counting of its agents take {}", name,
           host.cores, host.threads);
+    }
+  }
+  return {};
+}
+
+// The first host of whose free memory the tokenizers of its agents would take more than half.
+std::string short_host(const CountingPlan& plan, const std::vector<const roster::Agent*>& agents) {
+  struct Host {
+    std::uint64_t agents = 0;
+    std::uint64_t memory = 0;  // 0: not known
+  };
+  std::map<std::string, Host> hosts;
+  for (const roster::Agent* agent : agents) {
+    Host& host = hosts[agent->hello.host];
+    ++host.agents;
+    host.memory = agent->hello.memory_bytes;
+  }
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  for (const auto& [name, host] : hosts) {
+    const std::uint64_t needed = host.agents * kTokenizerFold * plan.terms.model_bytes;
+    if (host.memory > 0 && needed > host.memory / 2) {
+      return fmt::format(
+          "host {} has {} MiB of memory free, and the tokenizers of its agents would take {} MiB",
+          name, host.memory / kMiB, needed / kMiB);
     }
   }
   return {};
@@ -58,6 +84,7 @@ CountingPlace choose_counting(const CountingPlan& plan,
                         : "";
   } else if (!asked) {
     why_not = crowded_host(agents);
+    why_not = why_not.empty() ? short_host(plan, agents) : why_not;
   }
   out.agents = why_not.empty();
   out.notice = out.agents

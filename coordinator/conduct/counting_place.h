@@ -18,7 +18,8 @@ struct CountingPlace {
 };
 
 // `auto` is the agents where all of them can count and each host has a core for every worker,
-// session and one counting thread of its agents: a measurement is not to pay for the counting.
+// session and one counting thread of its agents, and twice the memory that their tokenizers take: a
+// measurement is not to pay for the counting.
 CountingPlace choose_counting(const CountingPlan& plan,
                               const std::vector<const roster::Agent*>& agents);
 

@@ -272,7 +272,7 @@ TEST(Agentic, ALostRunsTurnsAreComparedFromItsSpools) {
       }
     }
   };
-  write(40);
+  write(300);
   const std::string config = base + "/run.yaml";
   std::ofstream(config) << fmt::format(R"(
 type: online

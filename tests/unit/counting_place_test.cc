@@ -20,14 +20,15 @@ CountingPlan plan_of(CountingWhere where) {
 
 class Crowd {
  public:
-  void add(const std::string& host, std::uint32_t cores, std::uint32_t workers,
-           bool counts = true) {
+  void add(const std::string& host, std::uint32_t cores, std::uint32_t workers, bool counts = true,
+           std::uint64_t memory = 0) {
     roster::Agent& agent = agents_.emplace_back();
     agent.hello.agent_name = "a" + std::to_string(agents_.size());
     agent.hello.host = host;
     agent.hello.cores = cores;
     agent.hello.workers = workers;
     agent.hello.counts_tokens = counts;
+    agent.hello.memory_bytes = memory;
   }
   CountingPlace choose(const CountingPlan& plan) const {
     std::vector<const roster::Agent*> all;
@@ -64,6 +65,25 @@ TEST(CountingPlace, AutoTakesAgentsWhoseHostsHaveACoreForEachThreadOfAllOfThem) 
   EXPECT_THAT(crowded.problem, IsEmpty());
   EXPECT_THAT(crowded.notice, AllOf(HasSubstr("host other has 3 cores"), HasSubstr("take 6")));
   EXPECT_TRUE(roomy.choose(plan_of(CountingWhere::kAgents)).agents) << "when told to, all the same";
+}
+
+// 10 MiB of files are 160 MiB of memory in each agent.
+TEST(CountingPlace, AutoLeavesHostsAloneWhoseMemoryTheTokenizersWouldHalve) {
+  CountingPlan plan = plan_of(CountingWhere::kAuto);
+  plan.terms.model_bytes = std::uint64_t{10} << 20;
+  Crowd crowd;
+  crowd.add("h", 8, 1, true, std::uint64_t{640} << 20);
+  crowd.add("h", 8, 1, true, std::uint64_t{640} << 20);
+  crowd.add("unknown", 8, 1);
+  EXPECT_TRUE(crowd.choose(plan).agents);
+  Crowd tight;
+  tight.add("h", 8, 1, true, std::uint64_t{639} << 20);
+  tight.add("h", 8, 1, true, std::uint64_t{639} << 20);
+  const CountingPlace place = tight.choose(plan);
+  EXPECT_FALSE(place.agents);
+  EXPECT_THAT(place.notice, AllOf(HasSubstr("host h has 639 MiB"), HasSubstr("take 320 MiB")));
+  plan.where = CountingWhere::kAgents;
+  EXPECT_TRUE(tight.choose(plan).agents) << "when told to, all the same";
 }
 
 TEST(CountingPlace, AnAgentThatCannotIsNamedAndRefusedOnlyWhereItWasToCount) {
