@@ -73,6 +73,7 @@ TEST(Simulation, SeedsThatOnceBrokeAPromiseHold) {
            3001584,   // frozen while it counted: its counters went on
            10096248,  // asleep while the coordinator slept, both woke: it was not alone
            10462070,
+           10536056,
        }) {
     const Report report = simulate(draw_scenario(seed));
     EXPECT_TRUE(report.complaints.empty()) << explain(report);
