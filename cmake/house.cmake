@@ -75,11 +75,11 @@ function(tutti_test_headers)
     <map> <sstream> <string> <vector>)
 endfunction()
 
-# tutti_test(NAME SOURCES a_test.cc … [DEPS targets…] [TIMEOUT s] [PLACES]): one gtest program, one ctest
+# tutti_test(NAME SOURCES a_test.cc … [DEPS targets…] [TIMEOUT s] [PLACES] [OPTIMISED]): one gtest program, one ctest
 # entry. PLACES: it reads files of the source tree or runs our programs. Only those get the paths, so that
-# the objects of all others are the same in every clone (ccache).
+# the objects of all others are the same in every clone (ccache). OPTIMISED: it computes for longer than it compiles.
 function(tutti_test name)
-  cmake_parse_arguments(ARG "PLACES" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "PLACES;OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -89,7 +89,7 @@ function(tutti_test name)
     target_compile_definitions(${name} PRIVATE TUTTI_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
       TUTTI_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   endif()
-  if(TARGET tutti_test_headers)
+  if(TARGET tutti_test_headers AND NOT ARG_OPTIMISED)
     # ccache wants the first. Without the others g++ 12 takes a text put together from literals for one that runs
     # over its end, as it does not see any more that the code is the standard library's.
     target_compile_options(${name} PRIVATE -fpch-preprocess ${tutti_test_options}

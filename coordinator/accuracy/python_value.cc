@@ -319,11 +319,11 @@ bool dump(const PyValue& value, std::string& out) {
   out += '{';
   for (std::size_t i = 0; i < value.entries.size(); ++i) {
     out += i == 0 ? "" : ", ";
-    if (!dump_key(value.entries[i].first, out)) {
+    if (!dump_key(value.entries[i].key, out)) {
       return false;
     }
     out += ": ";
-    if (!dump(value.entries[i].second, out)) {
+    if (!dump(value.entries[i].value, out)) {
       return false;
     }
   }
@@ -365,7 +365,7 @@ bool PyValue::set(PyValue key, PyValue value) {
       return true;
     }
   }
-  entries.emplace_back(std::move(key), std::move(value));
+  entries.push_back({std::move(key), std::move(value)});
   return true;
 }
 

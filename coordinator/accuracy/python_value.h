@@ -8,10 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tutti::accuracy {
+
+struct PyEntry;
 
 struct PyValue {
   enum class Kind : std::uint8_t {
@@ -28,13 +29,19 @@ struct PyValue {
 
   Kind kind = Kind::kNone;
   std::u32string text;
-  std::vector<PyValue> items;                        // kList
-  std::vector<std::pair<PyValue, PyValue>> entries;  // kDict; keys in order of first appearance
+  std::vector<PyValue> items;    // kList
+  std::vector<PyEntry> entries;  // kDict; keys in order of first appearance
 
   static PyValue of(Kind kind, std::u32string text = {});
   // dict[key] = value. False: the key cannot be one.
   bool set(PyValue key, PyValue value);
   const PyValue* find(std::u32string_view key) const;
+};
+
+// No std::pair: clang 14 wants to know all of PyValue before it makes one.
+struct PyEntry {
+  PyValue key;
+  PyValue value;
 };
 
 // json.loads; nothing: it would raise.
