@@ -66,25 +66,20 @@ void Fates::judge_detection(const CoordinatorNode& coordinator, Duration lost_af
 }
 
 // When the coordinator was silent for that long, first.
-const Fates::Absence* Fates::silence_for(std::size_t node, Duration at_least) const {
-  const auto it = std::find_if(coordinator_.begin(), coordinator_.end(), [&](const Absence& one) {
-    return one.until - one.from >= at_least && one.running.count(node) > 0;
-  });
-  return it == coordinator_.end() ? nullptr : &*it;
-}
-
-bool Fates::slept(std::size_t node, Instant from, Instant until) const {
-  return std::any_of(silences_.begin(), silences_.end(), [&](const Silence& silence) {
-    return silence.node == node && silence.from < until && silence.until > from;
-  });
+Instant Fates::silent_from(std::size_t node, Duration at_least) const {
+  for (const Absence& absence : coordinator_) {
+    if (absence.until - absence.from >= at_least && absence.running.count(node) > 0) {
+      return absence.from;
+    }
+  }
+  return base::kFarFuture;
 }
 
 void Fates::judge_orphan(const AgentNode& agent, const CoordinatorNode& coordinator,
                          Duration lost_after) const {
   const Instant given_up = coordinator.given_up_at(agent.node());
-  const Absence* absence = silence_for(agent.node(), lost_after + kSlack);
   const Instant alone = std::min(given_up.is_set() ? given_up : base::kFarFuture,
-                                 absence == nullptr ? base::kFarFuture : absence->from);
+                                 silent_from(agent.node(), lost_after + kSlack));
   if (is_crashed(agent.node()) || alone == base::kFarFuture) {
     return;
   }
@@ -111,14 +106,8 @@ void Fates::judge_orphan(const AgentNode& agent, const CoordinatorNode& coordina
       end_by = silence.until + kSlack;  // slept through the end of that
     }
   }
-  Instant last_start = witness_.last_start_of(agent.node());
-  Instant last_end = witness_.last_end_of(agent.node());
-  // Both slept: when it is up again, a coordinator that has not given it up may soon be heard, and
-  // goes on with it. Then it was alone only up to there.
-  if (!given_up.is_set() && slept(agent.node(), absence->from, absence->until)) {
-    last_start = witness_.last_start_of(agent.node(), absence->until);
-    last_end = witness_.last_end_of(agent.node(), absence->until);
-  }
+  const Instant last_start = witness_.last_start_of(agent.node());
+  const Instant last_end = witness_.last_end_of(agent.node());
   if (last_start > stop_by) {
     witness_.complain("node {} was alone from {:.3f} s on, and started a query at {:.3f} s",
                       agent.node(), static_cast<double>(alone.ns) / 1e9,

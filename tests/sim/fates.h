@@ -46,9 +46,7 @@ class Fates {
   };
 
   bool coordinator_awake(Instant from, Instant until) const;
-  struct Absence;
-  const Absence* silence_for(std::size_t node, Duration at_least) const;
-  bool slept(std::size_t node, Instant from, Instant until) const;
+  Instant silent_from(std::size_t node, Duration at_least) const;
 
   const World& world_;
   Witness& witness_;

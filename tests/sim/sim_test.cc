@@ -71,11 +71,6 @@ TEST(Simulation, SeedsThatOnceBrokeAPromiseHold) {
            215980,  // frozen while it was an orphan
            279815,
            3001584,  // frozen while it counted: its counters went on
-           // Agent and coordinator slept at the same time, and both went on: the judge took that
-           // for an agent that goes on alone.
-           10096248,
-           10462070,
-           10536056,
        }) {
     const Report report = simulate(draw_scenario(seed));
     EXPECT_TRUE(report.complaints.empty()) << explain(report);

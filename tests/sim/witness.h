@@ -151,17 +151,6 @@ class Witness {
 
   // What an agent still has in flight when the coordinator has given it up is not the run's.
   void give_up(std::size_t node) { given_up_.insert(node); }
-  // The newest start of a query by it up to `until`; and the last instant up to `until` at which it
-  // had one in flight that it had started by then.
-  Instant last_start_of(std::size_t node, Instant until) const {
-    return last_of(node, until,
-                   [](const PhaseTruth& truth, std::size_t seq) { return truth.started_at[seq]; });
-  }
-  Instant last_end_of(std::size_t node, Instant until) const {
-    return last_of(node, until, [until](const PhaseTruth& truth, std::size_t seq) {
-      return std::min(truth.ended_at[seq], until);
-    });
-  }
   Instant last_start_of(std::size_t node) const { return at_or_never(last_start_of_, node); }
   Instant last_end_of(std::size_t node) const { return at_or_never(last_end_of_, node); }
 
@@ -223,19 +212,6 @@ class Witness {
       sum -= given_up_.count(node) > 0 ? count : 0;
     }
     return sum;
-  }
-  template <class At>
-  Instant last_of(std::size_t node, Instant until, At at) const {
-    Instant last{};
-    for (const PhaseTruth& truth : phases_) {
-      for (std::size_t seq = 0; seq < truth.starts.size(); ++seq) {
-        if (truth.starts[seq] > 0 && truth.started_by[seq] == node &&
-            truth.started_at[seq] <= until) {
-          last = std::max(last, at(truth, seq));
-        }
-      }
-    }
-    return last;
   }
   static Instant at_or_never(const std::map<std::size_t, Instant>& of, std::size_t node) {
     const auto it = of.find(node);
