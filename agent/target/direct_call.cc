@@ -120,6 +120,18 @@ std::span<iovec> DirectCall::unsent() {
   return std::span<iovec>(parts_).subspan(part_, static_cast<std::size_t>(part_count_ - part_));
 }
 
+std::string_view DirectCall::in_one_piece(std::span<char> room) const {
+  if (sent_bytes_ > 0 || record_->bytes_up > room.size()) {
+    return {};
+  }
+  char* end = room.data();
+  for (std::uint8_t i = 0; i < part_count_; ++i) {
+    std::memcpy(end, parts_[i].iov_base, parts_[i].iov_len);
+    end += parts_[i].iov_len;
+  }
+  return {room.data(), static_cast<std::size_t>(end - room.data())};
+}
+
 void DirectCall::mark_sent(std::size_t bytes) {
   sent_bytes_ += bytes;
   while (part_ < part_count_ && bytes >= parts_[part_].iov_len) {

@@ -52,6 +52,10 @@ class DirectCall {
   std::span<iovec> unsent();
   void mark_sent(std::size_t bytes);  // off the front of unsent()
   bool nothing_sent() const { return sent_bytes_ == 0; }
+  // The request gathered into `room`, which the kernel takes up faster than parts (measured on a
+  // quiet machine: 0.5 µs of 9; on a busy one it is the other way round); empty when it does not
+  // fit or its sending has begun.
+  std::string_view in_one_piece(std::span<char> room) const;
   bool whole_sent() const { return part_ == part_count_; }
   void note_sent_at(base::Instant at);
 

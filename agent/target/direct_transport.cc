@@ -161,6 +161,13 @@ void DirectTransport::send(Connection& connection, base::Instant now) {
 
 // 0: the socket has taken all; EAGAIN: it is full.
 int DirectTransport::send_plain(Connection& connection, DirectCall& call) {
+  if (const std::string_view request = call.in_one_piece(outgoing_); !request.empty()) {
+    const ssize_t n = sys::send_bytes(connection.fd.get(), request, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      return would_block(errno) ? EAGAIN : errno;
+    }
+    call.mark_sent(static_cast<std::size_t>(n));
+  }
   while (!call.whole_sent()) {
     const std::span<iovec> parts = call.unsent();
     msghdr message{};

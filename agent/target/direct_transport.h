@@ -142,8 +142,9 @@ class DirectTransport final : public Transport {
   std::vector<DirectCall*> waiting_for_name_;
   std::vector<Chain<ConnectWait<DirectCall>>> waiting_to_connect_;  // by frontend
   std::size_t waiting_count_ = 0;
-  std::vector<char> buffer_;  // of every read
-  iovec into_{};              // all of it
+  std::array<char, 4096> outgoing_{};  // a small request in one piece
+  std::vector<char> buffer_;           // of every read
+  iovec into_{};                       // all of it
   msghdr message_{};
   alignas(cmsghdr) std::array<char, 64> control_{};
 

@@ -10,7 +10,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <string_view>
+
 namespace tutti::sys {
+
+inline ssize_t send_bytes(int fd, std::string_view bytes, int flags) {
+  return ::syscall(SYS_sendto, fd, bytes.data(), bytes.size(), flags, nullptr, 0);
+}
 
 inline ssize_t send_message(int fd, const msghdr& message, int flags) {
   return ::syscall(SYS_sendmsg, fd, &message, flags);
