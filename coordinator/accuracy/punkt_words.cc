@@ -23,8 +23,7 @@ std::size_t run_of(std::u32string_view text, char32_t c) {
 std::size_t spaced_periods(std::u32string_view text) {
   constexpr std::size_t kLeast = 2;  // with a space
   std::size_t spaced = 0;
-  while (2 * spaced + 1 < text.size() && text[2 * spaced] == U'.' &&
-         is_gap(text[2 * spaced + 1])) {
+  while (2 * spaced + 1 < text.size() && text[2 * spaced] == U'.' && is_gap(text[2 * spaced + 1])) {
     ++spaced;
   }
   const bool one_more = 2 * spaced < text.size() && text[2 * spaced] == U'.';
