@@ -188,6 +188,14 @@ base::Status apply_twist(const Twist& twist, conduct::RunInput& input) {
   return {};
 }
 
+LengthTerms length_terms(const spec::Config& config, const Counter& counter) {
+  LengthTerms out;
+  out.counter = counter.tokens ? &counter.tokens->counter : nullptr;
+  out.threads = counting_terms(config).threads;
+  out.interrupted = [&counter] { return counter.signals.take().has_value(); };
+  return out;
+}
+
 // Report and folder of a run that started a phase; the verdict's exit code.
 ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
                     const conduct::HostSettings& settings, const conduct::RunOutcome& outcome,
@@ -203,7 +211,7 @@ ExitCode report_run(const spec::Config& config, const conduct::RunInput& input,
   if (!made) {
     return fail_with(made.error());
   }
-  Scores scores = score_run(input, outcome);
+  Scores scores = score_run(input, outcome, length_terms(config, counter));
   made->accuracy = std::move(scores.entries);
   made->turn_scores = std::move(scores.turns);
   twist.summary = made->summary;

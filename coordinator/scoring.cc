@@ -11,6 +11,7 @@
 #include "coordinator/accuracy/turn_scores.h"
 #include "coordinator/conduct/conversation_input.h"
 #include "coordinator/conduct/punkt_files.h"
+#include "coordinator/report/report.h"
 
 namespace tutti {
 namespace {
@@ -94,6 +95,24 @@ accuracy::Entry score_dataset(const conduct::AccuracyInput& wanted, const Scene&
   entry.complete = scene.complete && scored && phase.stop_at.is_set() &&
                    entry.responses.issued == entry.total_samples() && entry.responses.missing == 0;
   return entry;
+}
+
+void add_lengths(std::uint32_t phase, const Scene& scene, const LengthTerms& terms,
+                 accuracy::Entry& entry) {
+  const base::SystemClock clock;
+  ReplyLengths lengths =
+      reply_lengths(scene.ledger, phase, scene.phases[phase].issued, terms, clock);
+  if (!lengths.problem.empty()) {
+    base::log_warning("accuracy", fmt::format("{}: output lengths were not counted: {}",
+                                              entry.dataset_name, lengths.problem));
+    return;
+  }
+  const stats::SeriesStat stat = lengths.tokens.stat(false);
+  if (stat.count > 0) {
+    entry.lengths = {stat.avg, static_cast<std::int64_t>(stats::to_double(stat.min)),
+                     static_cast<std::int64_t>(stats::to_double(stat.max)),
+                     report::series_json(stat), lengths.took.to_seconds()};
+  }
 }
 
 void tell(const accuracy::Entry& entry) {
@@ -262,7 +281,8 @@ accuracy::Entry score_again(const spec::Config& config, const accuracy::Scored& 
 
 }  // namespace
 
-Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome) {
+Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome,
+                 const LengthTerms& lengths) {
   const Scene scene{outcome.phases, outcome.ledger, outcome.ended_at, outcome.outcome.complete,
                     input.punkt};
   Scores out;
@@ -276,8 +296,11 @@ Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outc
     tell(out.entries.back());
   }
   for (const conduct::AccuracyInput& wanted : input.accuracy) {
-    out.entries.push_back(score_dataset(wanted, scene));
-    tell(out.entries.back());
+    accuracy::Entry& entry = out.entries.emplace_back(score_dataset(wanted, scene));
+    if (wanted.phase < scene.phases.size()) {
+      add_lengths(wanted.phase, scene, lengths, entry);
+    }
+    tell(entry);
   }
   return out;
 }

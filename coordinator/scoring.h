@@ -8,6 +8,7 @@
 #include "coordinator/accuracy/results.h"
 #include "coordinator/conduct/prepare.h"
 #include "coordinator/conduct/run_host.h"
+#include "coordinator/reply_lengths.h"
 #include "coordinator/report/rebuild.h"
 
 namespace tutti {
@@ -19,8 +20,10 @@ struct Scores {
 
 // One entry for each accuracy data set, in order, those whose phase was never begun included, and
 // one for the turns of the performance phase before them. An entry is complete when the run reached
-// its end and every query of its phase has a record. Logs each score.
-Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome);
+// its end and every query of its phase has a record. Logs each score. `lengths`: how the tokens of
+// the accuracy data sets' replies are counted.
+Scores score_run(const conduct::RunInput& input, const conduct::RunOutcome& outcome,
+                 const LengthTerms& lengths);
 
 // The same of a run rebuilt from spools, over what is known to have been issued (of conversations:
 // over the turns with a record); no entry is complete. `config` is the run's own; its data sets

@@ -21,6 +21,8 @@ std::string number_text(double value) {
   return out;
 }
 
+double rounded_ms(double seconds) { return std::round(seconds * 1e3) / 1e3; }
+
 using NamedTexts = std::vector<std::pair<const char*, std::string>>;
 
 // In the reference's order; what is not known is not there.
@@ -56,7 +58,7 @@ Json entry_json(const Entry& entry) {
            {"unit_samples", entry.unit_samples},
            {"num_repeats", entry.num_repeats},
            {"total_samples", entry.total_samples()},
-           {"duration_s", std::round(entry.duration_s * 1e3) / 1e3},
+           {"duration_s", rounded_ms(entry.duration_s)},
            {"complete", entry.complete},
            {"dataset_type", entry.of_performance ? "performance" : "accuracy"}};
   if (!entry.of_performance) {
@@ -65,6 +67,10 @@ Json entry_json(const Entry& entry) {
                               {"scored", seen.scored},
                               {"empty", seen.empty},
                               {"missing", seen.missing}};
+  }
+  if (entry.lengths) {
+    out["output_sequence_lengths"] = Json::parse(entry.lengths->json);
+    out["osl_tokenize_s"] = rounded_ms(entry.lengths->took_s);
   }
   return out;
 }
@@ -105,8 +111,15 @@ std::string results_json(const Entries& entries) {
     out["average_accuracy"] = *mean;
   }
   Json scores = Json::array();
+  std::optional<double> counting_s;
   for (const Entry& entry : entries) {
     scores.push_back(entry_json(entry));
+    if (entry.lengths) {
+      counting_s = counting_s.value_or(0) + entry.lengths->took_s;
+    }
+  }
+  if (counting_s) {
+    out["osl_tokenization_s"] = rounded_ms(*counting_s);
   }
   out["accuracy_scores"] = std::move(scores);
   return out.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
@@ -124,6 +137,10 @@ std::string results_text(const Entries& entries) {
                        entry.num_repeats, entry.total_samples(), entry.duration_s);
     out += fmt::format("    responses: {}/{} scored ({} empty, {} missing)\n", seen.scored,
                        seen.issued, seen.empty, seen.missing);
+    if (entry.lengths) {
+      out += fmt::format("    output tokens (avg/min/max): {:.1f}/{}/{}\n", entry.lengths->avg,
+                         entry.lengths->min, entry.lengths->max);
+    }
     out += entry.complete ? "" : "    (incomplete)\n";
     out += entry.note.empty() ? "" : fmt::format("    {}\n", entry.note);
   }

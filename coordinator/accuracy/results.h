@@ -12,6 +12,15 @@
 
 namespace tutti::accuracy {
 
+// Tokens of the replies of one data set.
+struct OutputLengths {
+  double avg = 0;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  std::string json;  // as in result_summary.json
+  double took_s = 0;
+};
+
 // One accuracy data set, or the turns of the performance phase.
 struct Entry {
   std::string dataset_name;
@@ -25,6 +34,7 @@ struct Entry {
   double duration_s = 0;  // of its phase, the last reply included
   bool complete = false;  // all was asked, and every query came to an end
   ResponseCounts responses;
+  std::optional<OutputLengths> lengths;  // nothing without a tokenizer, or without a reply
   std::string note;  // why there is no score, or not all of it, for the report; not in the file
 
   std::uint64_t total_samples() const {

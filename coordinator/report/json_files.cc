@@ -219,6 +219,8 @@ void put_reference_part(Json& out, const Report& report) {
 
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+std::string series_json(const stats::SeriesStat& stat) { return summary_series(stat).dump(); }
+
 std::string snapshot_json(const Snapshot& snapshot) {
   const Counters& c = snapshot.counters;
   const std::array<std::pair<std::string_view, std::int64_t>, 15> counters{{

@@ -53,6 +53,8 @@ base::Result<Report> make_report(const RunFacts& facts, const ledger::Ledger& le
 
 // metrics/final_snapshot.json
 std::string snapshot_json(const Snapshot& snapshot);
+// One series as result_summary.json has it.
+std::string series_json(const stats::SeriesStat& stat);
 // performance/result_summary.json. test_started_at is unix time in nanoseconds.
 std::string result_summary_json(const Report& report);
 // report.txt

@@ -40,6 +40,60 @@ Done run_with(const Mock& mock, const std::string& name, std::vector<std::string
   return {run_program(words_of(run)), base + "/run"};
 }
 
+// A run with an accuracy data set of 12 rows, each asked twice.
+Done run_with_accuracy(const Mock& mock, const std::string& name, const std::string& where) {
+  const std::string base = fresh_folder(name);
+  std::ofstream rows(base + "/letters.jsonl");
+  for (int i = 0; i < 12; ++i) {
+    rows << json{{"prompt", fmt::format("question {}", i)}, {"ground_truth", "choice1"}}.dump()
+         << "\n";
+  }
+  rows.close();
+  std::ofstream(base + "/run.yaml") << fmt::format(
+      "type: online\n"
+      "model_params:\n"
+      "  {{name: mock-model, max_new_tokens: 64, streaming: 'on', tokenizer_name: {3}}}\n"
+      "datasets:\n"
+      "- path: {0}\n"
+      "- name: letters\n"
+      "  path: {1}/letters.jsonl\n"
+      "  type: accuracy\n"
+      "  accuracy_config: {{eval_method: pass_at_1, extractor: abcd_extractor, num_repeats: 2}}\n"
+      "settings:\n"
+      "  runtime: {{n_samples_to_issue: 20}}\n"
+      "  load_pattern: {{type: concurrency, target_concurrency: 4}}\n"
+      "endpoint_config: {{endpoints: ['{2}']}}\n"
+      "distributed: {{token_counting: {4}}}\n"
+      "report_dir: {1}/run\n",
+      write_prompts(base, 10), base, mock.urls().at(0), kModel, where);
+  return {run_program(
+              {"tutti", "benchmark", "from-config", "-c", base + "/run.yaml", "--mode", "both"}),
+          base + "/run"};
+}
+
+// Tokens of the accuracy replies in the run's own event file, in all, and how many there were.
+std::pair<std::int64_t, std::int64_t> accuracy_tokens(const std::string& folder) {
+  const auto files = model::read_model_files(kModel);
+  const auto opened = model::TokenCounter::open(*files);
+  const json of_letters = read_json(folder + "/sample_idx_map.json")["letters"];
+  std::int64_t tokens = 0;
+  std::int64_t replies = 0;
+  std::ifstream events(folder + "/events.jsonl");
+  for (std::string line; std::getline(events, line);) {
+    const json event = json::parse(line);
+    if (event["event_type"] == "sample.complete" &&
+        of_letters.contains(event["sample_uuid"].get<std::string>())) {
+      std::string text;
+      for (const json& part : event["data"][1]) {  // of ["TextModelOutput", chunks, …]
+        text += part.get<std::string>();
+      }
+      tokens += static_cast<std::int64_t>(opened->text(text).value());
+      ++replies;
+    }
+  }
+  return {tokens, replies};
+}
+
 TEST(Tokens, WithoutATokenizerNothingIsCountedAndTheReportSaysHowToCount) {
   const Mock mock(1, {"--tokens", "5"});
   const Done run = run_with(mock, "tokens-auto", {});
@@ -57,6 +111,30 @@ TEST(Tokens, ATokenizerThatWasNamedAndIsNotThereEndsTheRunBeforeItBegins) {
   EXPECT_EQ(run.ran.exit_code, 3) << run.ran.output;
   EXPECT_THAT(run.ran.output, HasSubstr("/no/such/model: there is no such path"));
   EXPECT_EQ(mock.metric("tutti_mock_completions_total"), 0);
+}
+
+TEST(Tokens, RepliesOfAnAccuracyDataSetAreCountedToo) {
+  if (!model::has_tokenizers()) {
+    GTEST_SKIP() << "this build has no tokenizers";
+  }
+  const Mock mock(1, {"--tokens", "uniform:3:30", "--text", "words"});
+  for (const std::string where : {"agents", "coordinator"}) {
+    const Done run = run_with_accuracy(mock, "tokens-accuracy-" + where, where);
+    ASSERT_EQ(run.ran.exit_code, 0) << run.ran.output;
+    const json results = read_json(run.folder + "/accuracy/accuracy_results.json");
+    const json& lengths = results["accuracy_scores"][0]["output_sequence_lengths"];
+    const auto [tokens, replies] = accuracy_tokens(run.folder);
+    EXPECT_EQ(replies, 24);
+    EXPECT_EQ(lengths["total"], tokens) << where;
+    EXPECT_NEAR(lengths["avg"].get<double>(), static_cast<double>(tokens) / 24, 1e-9);
+    EXPECT_EQ(lengths["percentiles"].size(),
+              summary_in(run.folder)["output_sequence_lengths"]["percentiles"].size());
+    EXPECT_GE(results["accuracy_scores"][0]["osl_tokenize_s"].get<double>(), 0);
+    EXPECT_EQ(results["osl_tokenization_s"], results["accuracy_scores"][0]["osl_tokenize_s"]);
+    EXPECT_THAT(read_text(run.folder + "/report.txt"),
+                HasSubstr(fmt::format("output tokens (avg/min/max): {:.1f}/",
+                                      static_cast<double>(tokens) / 24)));
+  }
 }
 
 TEST(Tokens, ABuildWithoutCargoSaysThatItCannotCount) {

@@ -370,6 +370,27 @@ TEST(AccuracyResults, TheFileHasTheReferencesFieldsInOrder) {
 )");
 }
 
+TEST(AccuracyResults, OutputLengthsStandLastAndTheirTimesAreSummed) {
+  Entry counted = entry("q", 0.25);
+  counted.lengths = {7.25, 3, 12, R"({"total":29,"min":3})", 0.12345};
+  Entry other = counted;
+  other.dataset_name = "r";
+  const std::string file = results_json({counted, other, entry("s", 0.5)});
+  EXPECT_THAT(file, HasSubstr(R"(  "average_accuracy": 0.3333333333333333,
+  "osl_tokenization_s": 0.247,
+  "accuracy_scores": [)"));
+  EXPECT_THAT(file, HasSubstr(R"(        "missing": 1
+      },
+      "output_sequence_lengths": {
+        "total": 29,
+        "min": 3
+      },
+      "osl_tokenize_s": 0.123
+    })"));
+  EXPECT_THAT(results_text({counted}), HasSubstr("    output tokens (avg/min/max): 7.2/3/12\n"));
+  EXPECT_THAT(results_text({entry("s", 0.5)}), testing::Not(HasSubstr("output tokens")));
+}
+
 TEST(AccuracyResults, TheTurnsOfThePerformancePhaseAreToldAsSuchAndStayOutOfTheAverage) {
   Entry turns;
   turns.dataset_name = "performance";
