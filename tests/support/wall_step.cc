@@ -7,10 +7,12 @@
 
 #include <dlfcn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +55,24 @@ std::int64_t step_s() {
   return std::atoll(seconds);
 }
 
+// What recvmsg() got, with its stamp where the kernel's would be.
+ssize_t stepped_along(ssize_t got, msghdr& message) {
+  static const bool stamps = std::getenv("WALL_STEP_STAMPS") != nullptr;
+  if (got <= 0 || !stamps) {
+    return got;
+  }
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec at{};
+      std::memcpy(&at, CMSG_DATA(part), sizeof at);
+      at.tv_sec += step_s();
+      std::memcpy(CMSG_DATA(part), &at, sizeof at);
+    }
+  }
+  return got;
+}
+
 bool is_wall(clockid_t id) { return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE; }
 
 }  // namespace
@@ -88,20 +108,21 @@ int gettimeofday(timeval* out, void* zone) noexcept {
 
 ssize_t recvmsg(int fd, msghdr* message, int flags) {
   static auto* const real = next<ssize_t(int, msghdr*, int)>("recvmsg");
-  static const bool stamps = std::getenv("WALL_STEP_STAMPS") != nullptr;
-  const ssize_t got = real(fd, message, flags);
-  if (got <= 0 || !stamps) {
-    return got;
+  return stepped_along(real(fd, message, flags), *message);
+}
+
+// The agent's hot path goes to the kernel this way. All calls have six words at most.
+long syscall(long number, ...) noexcept {
+  static auto* const real = next<long(long, ...)>("syscall");
+  std::va_list words;
+  va_start(words, number);
+  long a[6];
+  for (long& word : a) {
+    word = va_arg(words, long);
   }
-  for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
-    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
-      timespec at{};
-      std::memcpy(&at, CMSG_DATA(part), sizeof at);
-      at.tv_sec += step_s();
-      std::memcpy(CMSG_DATA(part), &at, sizeof at);
-    }
-  }
-  return got;
+  va_end(words);
+  const long got = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  return number == SYS_recvmsg ? stepped_along(got, *reinterpret_cast<msghdr*>(a[1])) : got;
 }
 
 }  // extern "C"
