@@ -1,28 +1,10 @@
 #include "agent/target/known_form.h"
 
-#include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "agent/target/plain_text.h"
 
 namespace tutti::target {
-namespace {
-
-constexpr std::ptrdiff_t kDigitsMax = 18;
-
-// A count as read_usual_event takes one: no sign, no leading zero, at most 18 digits. What follows
-// is no digit, as the form has something else there.
-bool take_count(const char*& at, const char* end, std::uint64_t& value) {
-  const char* const from = at;
-  for (value = 0; at < end && *at >= '0' && *at <= '9' && at - from < kDigitsMax; ++at) {
-    value = value * 10 + static_cast<unsigned char>(*at - '0');
-  }
-  return at > from && (*from != '0' || at - from == 1);
-}
-
-}  // namespace
-
 bool KnownForm::read(std::string_view json, base::ApiType api, EventFacts& facts) {
   if (gap_count_ == 0 || api != api_) {
     return false;
@@ -48,12 +30,11 @@ bool KnownForm::read(std::string_view json, base::ApiType api, EventFacts& facts
       continue;
     }
     std::uint64_t value = 0;
-    if (!take_count(at, end, value)) {
+    if (!take_plain_count(at, end, value)) {
       return false;
     }
     if (gap.count != nullptr) {
-      facts.*gap.count = static_cast<std::int32_t>(
-          std::min<std::uint64_t>(value, std::numeric_limits<std::int32_t>::max()));
+      facts.*gap.count = clamped_count(value);
     }
   }
   const auto left = static_cast<std::size_t>(between_.data() + between_.size() - known);

@@ -1,12 +1,15 @@
 #pragma once
 
 // is_plain: whether the inside of a JSON string stands for itself: ASCII without controls, quotes
-// and backslashes. Eight bytes at a time, for the text of every reply goes through it. Pure.
+// and backslashes. Eight bytes at a time, for the text of every reply goes through it. And what a
+// plain count is. Pure.
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string_view>
 
 #if defined(__SSE2__)
@@ -63,6 +66,23 @@ inline const char* plain_end(const char* at, const char* end) {
   }
 #endif
   return plain_end_slowly(at, end);
+}
+
+// Takes a whole number from 0 off the front: no sign, no leading zero, at most 18 digits. False: it
+// is not one.
+inline bool take_plain_count(const char*& at, const char* end, std::uint64_t& value) {
+  constexpr std::ptrdiff_t kDigitsMax = 18;
+  const char* const from = at;
+  for (value = 0; at < end && *at >= '0' && *at <= '9' && at - from < kDigitsMax; ++at) {
+    value = value * 10 + static_cast<unsigned char>(*at - '0');
+  }
+  return at > from && (*from != '0' || at - from == 1);
+}
+
+// As the facts of a reply hold one.
+inline std::int32_t clamped_count(std::uint64_t value) {
+  return static_cast<std::int32_t>(
+      std::min<std::uint64_t>(value, std::numeric_limits<std::int32_t>::max()));
 }
 
 }  // namespace tutti::target

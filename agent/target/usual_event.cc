@@ -1,9 +1,7 @@
 #include "agent/target/usual_event.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "agent/target/known_form.h"
 #include "agent/target/plain_text.h"
@@ -83,13 +81,11 @@ class Cursor {
   bool count(std::uint64_t& value) {
     peek();
     const char* const from = at_;
-    for (value = 0; at_ < end_ && *at_ >= '0' && *at_ <= '9' && at_ - from < 18; ++at_) {
-      value = value * 10 + static_cast<unsigned char>(*at_ - '0');
-    }
+    const bool good = take_plain_count(at_, end_, value);
     if (trace_ != nullptr) [[unlikely]] {
       trace_->note({from, static_cast<std::size_t>(at_ - from)}, false);
     }
-    return at_ > from && (*from != '0' || at_ - from == 1);
+    return good;
   }
 
   // The members of an object. `value(key)` takes what follows the colon.
@@ -178,8 +174,7 @@ bool take_count(Cursor& json, EventFacts& facts, std::int32_t EventFacts::*to) {
   if (json.trace() != nullptr) [[unlikely]] {
     json.trace()->last_goes_to(to);
   }
-  facts.*to = static_cast<std::int32_t>(
-      std::min<std::uint64_t>(value, std::numeric_limits<std::int32_t>::max()));
+  facts.*to = clamped_count(value);
   return true;
 }
 
