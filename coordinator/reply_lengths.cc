@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/model/reply_tokens.h"
+#include "coordinator/token_counting.h"
 
 namespace tutti {
 namespace {
@@ -30,17 +30,9 @@ base::Result<std::int64_t> length_of(const Work& work, base::Seq seq, ledger::Te
   if (fact == nullptr || !fact->ok() || fact->text_bytes == 0) {
     return -1;
   }
-  if (const auto there = work.ledger.tokens(work.phase, seq)) {
-    return there->output;
-  }
-  if (auto read = work.ledger.texts(*fact, texts); !read) {
-    return tl::unexpected(read.error());
-  }
-  const wire::OutputText& text = texts.output;
-  const auto counted =
-      model::count_reply(work.counter, {text.content_first, text.content_rest, text.reasoning_first,
-                                        text.reasoning_rest, text.tool_calls});
-  return counted ? base::Result<std::int64_t>(counted->output) : tl::unexpected(counted.error());
+  const auto counted = recorded_tokens(&work.counter, work.ledger, *fact, texts);
+  return counted ? base::Result<std::int64_t>(counted->tokens.output)
+                 : tl::unexpected(counted.error());
 }
 
 ReplyLengths count_slices(Work& work) {

@@ -221,10 +221,10 @@ void add_turn_scores(const TurnScene& turns, const Scene& scene, Scores& out) {
   out.turns = scores.json();
 }
 
-std::uint32_t performance_phase(const std::vector<report::PhaseFacts>& phases) {
-  const auto found = std::find_if(phases.begin(), phases.end(), [](const auto& phase) {
-    return phase.kind == base::PhaseKind::kPerformance;
-  });
+// As many as there are: none.
+std::uint32_t first_of(base::PhaseKind kind, const std::vector<report::PhaseFacts>& phases) {
+  const auto found = std::find_if(phases.begin(), phases.end(),
+                                  [kind](const auto& phase) { return phase.kind == kind; });
   return static_cast<std::uint32_t>(found - phases.begin());
 }
 
@@ -234,9 +234,9 @@ void score_turns_again(const spec::Config& config, const Scene& scene, Scores& o
     out.entries.push_back(turns_entry(0));
     out.entries.back().note = "its recorded turns cannot be read: " + played.error().message;
   } else {
-    add_turn_scores(
-        {*played->conversations, *played->trajectories, performance_phase(scene.phases), true},
-        scene, out);
+    add_turn_scores({*played->conversations, *played->trajectories,
+                     first_of(base::PhaseKind::kPerformance, scene.phases), true},
+                    scene, out);
     std::string& note = out.entries.back().note;
     note += fmt::format("{}of the turns in the spools; what nobody recorded is not counted",
                         note.empty() ? "" : "; ");
@@ -310,17 +310,13 @@ Scores score_rebuilt(const spec::Config& given, const report::Rebuilt& run) {
   Scene scene{run.facts.phases, run.ledger, run.facts.ended_at, false};
   Scores out;
   // Whether it ran in a mode that played them is in the phases, not in the config.
-  const auto& phases = scene.phases;
-  const bool played = std::any_of(phases.begin(), phases.end(), [](const auto& phase) {
-    return phase.kind == base::PhaseKind::kPerformance;
-  });
-  if (played && accuracy::scores_turns(config, spec::RunMode::kBoth)) {
+  const auto has = [&scene](base::PhaseKind kind) {
+    return first_of(kind, scene.phases) < scene.phases.size();
+  };
+  if (has(base::PhaseKind::kPerformance) && accuracy::scores_turns(config, spec::RunMode::kBoth)) {
     score_turns_again(config, scene, out);
   }
-  const bool asked = std::any_of(phases.begin(), phases.end(), [](const auto& phase) {
-    return phase.kind == base::PhaseKind::kAccuracy;
-  });
-  if (!asked) {
+  if (!has(base::PhaseKind::kAccuracy)) {
     return out;
   }
   const auto scored = accuracy::choose_methods(config, spec::RunMode::kAcc);

@@ -14,7 +14,6 @@
 
 #include "common/base/log.h"
 #include "common/model/model_pack.h"
-#include "common/model/reply_tokens.h"
 #include "common/spec/tree_json.h"
 #include "common/sys/process.h"
 
@@ -166,38 +165,17 @@ void Counting::count_reply(std::uint64_t at, ledger::Texts& texts, Tally& tally)
     done_[at] = 1;
     return;
   }
-  if (const auto there = ledger_.tokens(fact.phase, fact.seq)) {
-    rows_[at].output = there->output;
-    rows_[at].after_first = there->after_first;
-    tally.without_template += there->without_template ? 1U : 0U;
-    done_[at] = 1;
-    ++tally.replies;
-    ++tally.by_agents;
-    return;
-  }
-  if (counter_ == nullptr) {
-    tally.fail({base::ExitCode::kSetup,
-                "their agents did not count them, and the tokenizer of "
-                "the run is not here"});
-    return;
-  }
-  if (const auto read = ledger_.texts(fact, texts); !read) {
-    tally.fail(read.error());
-    return;
-  }
-  const wire::OutputText& text = texts.output;
-  const auto counted =
-      model::count_reply(*counter_, {text.content_first, text.content_rest, text.reasoning_first,
-                                     text.reasoning_rest, text.tool_calls});
+  const auto counted = recorded_tokens(counter_, ledger_, fact, texts);
   if (!counted) {
     tally.fail(counted.error());
     return;
   }
-  rows_[at].output = counted->output;
-  rows_[at].after_first = counted->after_first;
-  tally.without_template += counted->without_template ? 1U : 0U;
+  rows_[at].output = counted->tokens.output;
+  rows_[at].after_first = counted->tokens.after_first;
+  tally.without_template += counted->tokens.without_template ? 1U : 0U;
   done_[at] = 1;
   ++tally.replies;
+  tally.by_agents += counted->by_agent ? 1U : 0U;
 }
 
 void Counting::work() {
@@ -340,6 +318,28 @@ CountingTerms counting_terms(const spec::Config& config) {
     }
   }
   return terms;
+}
+
+base::Result<RecordedTokens> recorded_tokens(const model::TokenCounter* counter,
+                                             const ledger::Ledger& ledger, const ledger::Fact& fact,
+                                             ledger::Texts& texts) {
+  if (const auto there = ledger.tokens(fact.phase, fact.seq)) {
+    return RecordedTokens{{there->output, there->after_first, there->without_template}, true};
+  }
+  if (counter == nullptr) {
+    return base::fail(base::ExitCode::kSetup,
+                      "their agents did not count them, and the tokenizer of "
+                      "the run is not here");
+  }
+  if (auto read = ledger.texts(fact, texts); !read) {
+    return tl::unexpected(read.error());
+  }
+  const wire::OutputText& text = texts.output;
+  auto counted =
+      model::count_reply(*counter, {text.content_first, text.content_rest, text.reasoning_first,
+                                    text.reasoning_rest, text.tool_calls});
+  return counted ? base::Result<RecordedTokens>(RecordedTokens{*counted, false})
+                 : tl::unexpected(counted.error());
 }
 
 TokenCounts count_tokens(const model::TokenCounter* counter, const report::RunFacts& facts,

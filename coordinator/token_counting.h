@@ -11,6 +11,7 @@
 
 #include "common/base/result.h"
 #include "common/base/time.h"
+#include "common/model/reply_tokens.h"
 #include "common/model/token_counter.h"
 #include "common/spec/config.h"
 #include "common/text/json_read.h"
@@ -45,6 +46,17 @@ struct CountingTerms {
 
 // Threads, time and template variables as the config says.
 CountingTerms counting_terms(const spec::Config& config);
+
+struct RecordedTokens {
+  model::ReplyTokens tokens;
+  bool by_agent = false;  // counted before, by the agent that sent the query
+};
+
+// Of a successful reply with a text: its agent's count, else one of the text beside the ledger.
+// `counter`: null: only the former. `texts` is room to read into.
+base::Result<RecordedTokens> recorded_tokens(const model::TokenCounter* counter,
+                                             const ledger::Ledger& ledger, const ledger::Fact& fact,
+                                             ledger::Texts& texts);
 
 // `counter`: null: only what agents counted is known, and `input` is null too. `input`: for the
 // prompts; null: none are known. What was not counted in time is `pending`.
