@@ -206,6 +206,27 @@ TEST(Agentic, IssuingMayEndWithTheFirstConversationThatLeavesASlotEmpty) {
   EXPECT_GE(summary["n_samples_issued"], 10);
 }
 
+// Conversations of the file `data`, whose turns are scored, into the folder `base`/run.
+std::string write_scored_config(const std::string& base, const std::string& data, const Mock& mock,
+                                int concurrency) {
+  std::string path = base + "/run.yaml";
+  std::ofstream(path) << fmt::format(R"(
+type: online
+model_params: {{name: m}}
+datasets:
+  - path: {}
+    agentic_inference: {{}}
+    accuracy_config: {{eval_method: agentic_inference_inline}}
+settings:
+  load_pattern: {{type: agentic_inference, target_concurrency: {}}}
+endpoint_config:
+  endpoints: ["{}"]
+report_dir: {}/run
+)",
+                                     data, concurrency, mock.urls()[0], base);
+  return path;
+}
+
 // The mock says what the user said last.
 TEST(Agentic, RepliesAreComparedWithTheRecordedTurns) {
   const Mock mock(1, {"--ttft", "2ms", "--gap", "1ms", "--text", "echo"});
@@ -222,21 +243,7 @@ TEST(Agentic, RepliesAreComparedWithTheRecordedTurns) {
       << R"({"conversation_id":"code_1","turn":2,"role":"assistant","content":null,"tool_calls":[)"
       << R"({"id":"t","type":"function","function":{"name":"bash","arguments":{"command":"ls"}}}]})"
       << "\n";
-  const std::string config = base + "/run.yaml";
-  std::ofstream(config) << fmt::format(R"(
-type: online
-model_params: {{name: m}}
-datasets:
-  - path: {}
-    agentic_inference: {{}}
-    accuracy_config: {{eval_method: agentic_inference_inline}}
-settings:
-  load_pattern: {{type: agentic_inference, target_concurrency: 2}}
-endpoint_config:
-  endpoints: ["{}"]
-report_dir: {}/run
-)",
-                                       data, mock.urls()[0], base);
+  const std::string config = write_scored_config(base, data, mock, 2);
   const Ran ran = run_program({"tutti", "benchmark", "from-config", "-c", config});
   ASSERT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_THAT(ran.output, HasSubstr("Score for performance: 0.3333 (1 repeats, complete=True)"));
@@ -273,21 +280,7 @@ TEST(Agentic, ALostRunsTurnsAreComparedFromItsSpools) {
     }
   };
   write(300);
-  const std::string config = base + "/run.yaml";
-  std::ofstream(config) << fmt::format(R"(
-type: online
-model_params: {{name: m}}
-datasets:
-  - path: {}
-    agentic_inference: {{}}
-    accuracy_config: {{eval_method: agentic_inference_inline}}
-settings:
-  load_pattern: {{type: agentic_inference, target_concurrency: 4}}
-endpoint_config:
-  endpoints: ["{}"]
-report_dir: {}/run
-)",
-                                       data, mock.urls()[0], base);
+  const std::string config = write_scored_config(base, data, mock, 4);
   const std::string address = fmt::format("tcp://127.0.0.1:{}", free_port());
   Program coordinator({"tutti", "benchmark", "from-config", "-c", config, "--listen", address,
                        "--expect-agents", "1"});
