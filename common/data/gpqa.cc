@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -185,11 +184,8 @@ base::Status write_whole(const std::string& path, const std::string& columns) {
 }  // namespace
 
 std::vector<GpqaQuestion> draw_gpqa(const std::vector<GpqaRow>& rows, const GpqaOrder& order) {
-  std::vector<std::uint64_t> chosen(rows.size());
-  std::iota(chosen.begin(), chosen.end(), std::uint64_t{0});
-  if (order.count) {
-    chosen = picked_rows({order.seed, *order.count}, rows.size());
-  }
+  const std::vector<std::uint64_t> chosen =
+      picked_rows({order.seed, order.count.value_or(rows.size())}, rows.size());
   // A generator of its own, whatever the rows took.
   base::Mt19937 random(order.seed);
   std::vector<GpqaQuestion> out;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -50,7 +49,7 @@ base::Result<Punkt> read_folder(const fs::path& folder) {
 
 }  // namespace
 
-std::vector<std::string> nltk_folders(const Environment& environment) {
+std::vector<std::string> nltk_folders(const hub::Environment& environment) {
   std::vector<std::string> out;
   const std::string home = environment("HOME");
   const std::string named = environment("NLTK_DATA");
@@ -81,7 +80,7 @@ std::vector<std::string> nltk_folders(const Environment& environment) {
   return out;
 }
 
-base::Result<Punkt> load_punkt(const Environment& environment) {
+base::Result<Punkt> load_punkt(const hub::Environment& environment) {
   const std::vector<std::string> folders = nltk_folders(environment);
   for (const std::string& each : folders) {
     const fs::path folder = fs::path(each) / "tokenizers/punkt_tab/english";
@@ -94,13 +93,6 @@ base::Result<Punkt> load_punkt(const Environment& environment) {
                     fmt::format("no tokenizers/punkt_tab/english in {}; get it by python3 -m "
                                 "nltk.downloader punkt_tab, or name its folder in NLTK_DATA",
                                 fmt::join(folders, ", ")));
-}
-
-base::Result<Punkt> load_punkt() {
-  return load_punkt([](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  });
 }
 
 }  // namespace tutti::conduct

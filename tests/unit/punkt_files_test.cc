@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Environment environment(const std::map<std::string, std::string>& values) {
+hub::Environment environment(const std::map<std::string, std::string>& values) {
   return [values](const char* name) {
     const auto found = values.find(name);
     return found == values.end() ? std::string() : found->second;
