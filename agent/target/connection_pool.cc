@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/sys/socket_io.h"
 
 namespace tutti::target {
 namespace {
@@ -63,10 +64,9 @@ bool ConnectionPool::quiet(Connection& connection) {
 int ConnectionPool::flush(Connection& connection) {
   while (!connection.tls.to_send().empty()) {
     const std::string_view bytes = connection.tls.to_send();
-    const ssize_t n =
-        ::send(connection.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = sys::send_bytes(connection.fd.get(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
-      return would_block(errno) || errno == EINTR ? EAGAIN : errno;
+      return would_block(errno) ? EAGAIN : errno;
     }
     connection.tls.mark_sent(static_cast<std::size_t>(n));
   }
@@ -81,7 +81,7 @@ Connection* ConnectionPool::find(int fd) const {
 Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
                                   Connection::State state, int& os_error) {
   const std::uint32_t events =
-      state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable;
+      state == Connection::State::kConnecting ? sys::kWritable : sys::kReadable | sys::kOnEdge;
   if (!poller_.add(socket.fd.get(), events)) {
     os_error = errno;
     sources_.closed(frontend, socket.source);
@@ -238,10 +238,15 @@ bool ConnectionPool::drop_idle() {
 }
 
 void ConnectionPool::watch(Connection& connection, std::uint32_t events) {
+  events |= sys::kOnEdge;
   if (connection.watched != events) {
     TUTTI_CHECK(poller_.change(connection.fd.get(), events));
     connection.watched = events;
   }
+}
+
+void ConnectionPool::look_again(Connection& connection) {
+  TUTTI_CHECK(poller_.change(connection.fd.get(), connection.watched));
 }
 
 void ConnectionPool::close(Connection& connection) {

@@ -6,7 +6,8 @@
 // one that is known to have spoken unasked or to be closed is never handed out (tickets and key
 // updates of TLS are not speech). Connections are pooled objects found by descriptor, so nothing is
 // allocated once as many stood before, but for what OpenSSL does. Every socket asks the kernel for
-// receive stamps and for what a read leaves. Owned by one worker thread.
+// receive stamps and for what a read leaves. Once it stands, it is watched on the edge. Owned by
+// one worker thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -76,7 +77,10 @@ class ConnectionPool {
   // Closes the longest idle one of the frontend with most; false: none is idle.
   bool drop_idle();
 
+  // On the edge: whoever is told of bytes takes all of them, or asks to look again.
   void watch(Connection& connection, std::uint32_t events);
+  // Something may have been left lying: it is told of once more.
+  void look_again(Connection& connection);
   void close(Connection& connection);
 
  private:

@@ -41,34 +41,25 @@ sys::Fd stamp_switch() {
   return fd;
 }
 
-// What the kernel said beside the bytes of one read. False: nothing of this kind.
-template <class Value>
-bool said_beside(msghdr& message, int level, int type, Value& value) {
+// What the kernel said beside the bytes of one read.
+Asides asides_of(msghdr& message) {
+  Asides asides;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level == level && part->cmsg_type == type) {
-      std::memcpy(&value, CMSG_DATA(part), sizeof value);
-      return true;
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec at{};
+      std::memcpy(&at, CMSG_DATA(part), sizeof at);
+      asides.stamp_wall_ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+    } else if (part->cmsg_level == SOL_TCP && part->cmsg_type == TCP_CM_INQ) {
+      int left = 0;
+      std::memcpy(&left, CMSG_DATA(part), sizeof left);
+      asides.quiet = left == 0;
     }
   }
-  return false;
+  return asides;
 }
 
-// The receive stamp of the newest bytes read, or 0.
-std::int64_t stamp_of(msghdr& message) {
-  timespec at{};
-  return said_beside(message, SOL_SOCKET, SCM_TIMESTAMPNS, at)
-             ? std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec
-             : 0;
-}
-
-// The read left neither bytes nor an end.
-bool is_quiet(msghdr& message) {
-  int more = 0;
-  return said_beside(message, SOL_TCP, TCP_CM_INQ, more) && more == 0;
-}
-
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 // The peer has gone; what it said before may still lie in the socket.
 bool peer_gone(int error) { return error == EPIPE || error == ECONNRESET; }
@@ -205,6 +196,7 @@ void DirectTransport::fail_send(Connection& connection, int error) {
   }
   // An answer may have come before the peer went; the read will tell, and it comes at once.
   pool_.watch(connection, sys::kReadable);
+  pool_.look_again(connection);
 }
 
 // ---- the reply in
@@ -217,6 +209,9 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
       prober_.on_socket(ready);
     }
     return;
+  }
+  if ((ready.events & sys::kBroken) != 0 && connection->state != Connection::State::kConnecting) {
+    pool_.look_again(*connection);  // a read that finds bytes before the end does not come to it
   }
   switch (connection->state) {
     case Connection::State::kIdle:
@@ -253,6 +248,10 @@ bool DirectTransport::receive(Connection& connection, std::string_view& bytes, i
     return false;
   }
   bytes = {buffer_.data(), static_cast<std::size_t>(n)};
+  asides_ = asides_of(message_);
+  if (!asides_.quiet) {
+    pool_.look_again(connection);
+  }
   return true;
 }
 
@@ -273,14 +272,14 @@ void DirectTransport::read(Connection& connection) {
 // Bytes of the reply that the last receive() brought. False: the call has ended.
 bool DirectTransport::hand_over(DirectCall& call, std::string_view bytes, bool may_keep) {
   const base::Instant read_at = clock_.mono();
-  const base::Instant at = arrival(stamp_of(message_), read_at, call);
+  const base::Instant at = arrival(asides_.stamp_wall_ns, read_at, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
   switch (call.read(bytes, at, surplus)) {
     case DirectCall::Reading::kMore:
       return true;
     case DirectCall::Reading::kWhole:
-      call.connection->quiet_at = is_quiet(message_) ? read_at : base::Instant{};
+      call.connection->quiet_at = asides_.quiet ? read_at : base::Instant{};
       end(call, at, EndKind::kComplete, {},
           may_keep && call.keeps_alive() && call.whole_sent() && !surplus);
       break;

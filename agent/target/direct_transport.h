@@ -38,6 +38,12 @@
 
 namespace tutti::target {
 
+// What the kernel says beside the bytes of a read.
+struct Asides {
+  std::int64_t stamp_wall_ns = 0;  // when the newest of them came; 0: not told
+  bool quiet = false;              // it left neither bytes nor an end
+};
+
 class DirectTransport final : public Transport {
  public:
   DirectTransport(TransportConfig config, sys::Poller& poller, const base::Clock& clock,
@@ -147,6 +153,7 @@ class DirectTransport final : public Transport {
   iovec into_{};                       // all of it
   msghdr message_{};
   alignas(cmsghdr) std::array<char, 64> control_{};
+  Asides asides_{};  // of the last read that brought bytes
 
   bool probing_ = false;
   std::optional<WarmPlan> warm_plan_;  // from warm() until the stock begins to open

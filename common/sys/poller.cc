@@ -10,7 +10,8 @@
 namespace tutti::sys {
 namespace {
 
-static_assert(kReadable == EPOLLIN && kWritable == EPOLLOUT && kBroken == (EPOLLERR | EPOLLHUP));
+static_assert(kReadable == EPOLLIN && kWritable == EPOLLOUT && kBroken == (EPOLLERR | EPOLLHUP) &&
+              kOnEdge == EPOLLET);
 
 bool control(int epoll_fd, int operation, int fd, std::uint32_t events) {
   epoll_event event{};

@@ -1,7 +1,8 @@
 #pragma once
 
-// Poller: an epoll set, level-triggered. Events carry the descriptor they are about. One owner
-// thread; a descriptor that is closed leaves the set by itself.
+// Poller: an epoll set. Level-triggered unless a descriptor is watched with kOnEdge. Events carry
+// the descriptor they are about. One owner thread; a descriptor that is closed leaves the set by
+// itself.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,9 @@ namespace tutti::sys {
 inline constexpr std::uint32_t kReadable = 0x1;  // EPOLLIN
 inline constexpr std::uint32_t kWritable = 0x4;  // EPOLLOUT
 inline constexpr std::uint32_t kBroken = 0x18;   // EPOLLERR | EPOLLHUP, always reported
+// EPOLLET: told when something comes, and not again for what was left lying. Spares the kernel a
+// second look at each descriptor, in the wait after the one that told of it.
+inline constexpr std::uint32_t kOnEdge = 0x80000000;
 
 struct Ready {
   int fd = -1;
@@ -25,8 +29,9 @@ class Poller {
  public:
   explicit Poller(std::size_t events_per_wait);
 
-  // `events`: kReadable, kWritable. False with errno set (EMFILE-like limits, bad fd).
+  // `events`: kReadable, kWritable, kOnEdge. False with errno set (EMFILE-like limits, bad fd).
   bool add(int fd, std::uint32_t events);
+  // Tells at once of what lies there already, on the edge too.
   bool change(int fd, std::uint32_t events);
   void remove(int fd);
 

@@ -2,7 +2,8 @@
 
 // The socket calls of the hot path. glibc's own are cancellation points: in a process with threads
 // each of them takes two atomic steps for a pthread_cancel() that nobody here calls. These go to
-// the kernel without. Results and errno as the calls of the same name; any thread.
+// the kernel without. Results and errno as the calls of the same name, but for EINTR, after which
+// sockets are asked again; any thread.
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,20 +11,35 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string_view>
 
 namespace tutti::sys {
 
+// `call()` until no signal came between.
+template <class Call>
+ssize_t unless_interrupted(Call&& call) {
+  ssize_t n = call();
+  while (n < 0 && errno == EINTR) [[unlikely]] {
+      n = call();
+    }
+  return n;
+}
+
 inline ssize_t send_bytes(int fd, std::string_view bytes, int flags) {
-  return ::syscall(SYS_sendto, fd, bytes.data(), bytes.size(), flags, nullptr, 0);
+  return unless_interrupted([&]() -> ssize_t {
+    return ::syscall(SYS_sendto, fd, bytes.data(), bytes.size(), flags, nullptr, 0);
+  });
 }
 
 inline ssize_t send_message(int fd, const msghdr& message, int flags) {
-  return ::syscall(SYS_sendmsg, fd, &message, flags);
+  return unless_interrupted(
+      [&]() -> ssize_t { return ::syscall(SYS_sendmsg, fd, &message, flags); });
 }
 
 inline ssize_t receive_message(int fd, msghdr& message, int flags) {
-  return ::syscall(SYS_recvmsg, fd, &message, flags);
+  return unless_interrupted(
+      [&]() -> ssize_t { return ::syscall(SYS_recvmsg, fd, &message, flags); });
 }
 
 inline int wait_for_events(int epoll_fd, epoll_event* events, int events_max, int timeout_ms) {

@@ -326,6 +326,50 @@ class Sink final : public target::ExchangeSink {
   std::vector<wire::Record> records;
 };
 
+// A direct transport on the test's own thread, which comes late to whatever it is told of.
+class LateTransport {
+ public:
+  LateTransport(EngineRig& rig, std::chrono::milliseconds late) : late_(late) {
+    rig.config.target.way = base::Way::kDirect;
+    target::TransportConfig config;
+    config.target = &rig.config.target;
+    config.bodies = rig.config.bodies;
+    config.frontends = *target::parse_frontends(rig.config.target);
+    transport_ = target::make_transport(config, poller_, clock_, sink_, gauges());
+  }
+
+  target::LiveGauges& gauges() { return *gauges_; }
+  const std::vector<Instant>& read_at() const { return read_at_; }
+  // The record of one query, or null after ten seconds.
+  const wire::Record* one() {
+    const std::size_t before = sink_.records.size();
+    target::Query query;
+    query.issued_at = query.due_at = clock_.mono();
+    transport_->start(query, query.issued_at);
+    const auto until = clock_.mono() + Duration::seconds(10);
+    while (sink_.records.size() == before && clock_.mono() < until) {
+      const auto events = poller_.wait(1000);
+      if (!events.empty() && (events[0].events & sys::kReadable) != 0) {
+        std::this_thread::sleep_for(late_);  // busy with something else
+        read_at_.push_back(clock_.mono());
+      }
+      for (const auto& event : events) {
+        transport_->on_socket(event);
+      }
+    }
+    return sink_.records.size() == before ? nullptr : &sink_.records.back();
+  }
+
+ private:
+  std::chrono::milliseconds late_;
+  base::SystemClock clock_;
+  sys::Poller poller_{16};
+  Sink sink_;
+  std::unique_ptr<target::LiveGauges> gauges_ = std::make_unique<target::LiveGauges>();
+  std::unique_ptr<target::Transport> transport_;
+  std::vector<Instant> read_at_;
+};
+
 // The worker comes to its socket late; the record says when the bytes came.
 TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   ScriptedServer server([](const ScriptedRequest&) {
@@ -338,47 +382,25 @@ TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   });
   EngineRig rig({server.url()});
   rig.config.target.stamp_every_chunk = true;
-  const base::SystemClock clock;
-  sys::Poller poller(16);
-  Sink sink;
-  const auto gauges = std::make_unique<target::LiveGauges>();
-  target::TransportConfig config;
-  config.target = &rig.config.target;
-  config.bodies = rig.config.bodies;
-  config.frontends = *target::parse_frontends(rig.config.target);
-  rig.config.target.way = base::Way::kDirect;
-  const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
-  target::Query query;
-  query.issued_at = query.due_at = clock.mono();
-  transport->start(query, query.issued_at);
-  std::vector<Instant> read_at;
-  const auto until = clock.mono() + Duration::seconds(10);
-  while (sink.records.empty() && clock.mono() < until) {
-    const auto events = poller.wait(1000);
-    const bool connected = !events.empty() && (events[0].events & sys::kReadable) != 0;
-    if (connected) {
-      std::this_thread::sleep_for(40ms);  // busy with something else
-      read_at.push_back(clock.mono());
-    }
-    for (const auto& event : events) {
-      transport->on_socket(event);
-    }
-  }
-  ASSERT_EQ(sink.records.size(), 1U);
-  const wire::Record& record = sink.records[0];
-  EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
-  ASSERT_EQ(record.chunk_at.size(), 1U);
-  ASSERT_GE(read_at.size(), 2U);
-  EXPECT_LE(record.sent_at, record.first_byte_at);
-  EXPECT_LE(record.first_byte_at, record.first_token_at);
-  EXPECT_LE(record.first_token_at, record.chunk_at[0]);
-  EXPECT_LE(record.chunk_at[0], record.done_at);
-  if (gauges->reads_unstamped.load() > 0) {
+  LateTransport transport(rig, 40ms);
+  const wire::Record* record = transport.one();
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->outcome, wire::Outcome::kOk) << record->error_message;
+  ASSERT_EQ(record->chunk_at.size(), 1U);
+  ASSERT_GE(transport.read_at().size(), 2U);
+  EXPECT_LE(record->sent_at, record->first_byte_at);
+  EXPECT_LE(record->first_byte_at, record->first_token_at);
+  EXPECT_LE(record->first_token_at, record->chunk_at[0]);
+  EXPECT_LE(record->chunk_at[0], record->done_at);
+  if (transport.gauges().reads_unstamped.load() > 0) {
     GTEST_SKIP() << "this kernel gives no receive stamps";
   }
-  EXPECT_LE(record.first_byte_at, read_at.front() - Duration::millis(35));
-  EXPECT_LE(record.done_at, read_at.back() - Duration::millis(35));
+  EXPECT_LE(record->first_byte_at, transport.read_at().front() - Duration::millis(35));
+  EXPECT_LE(record->done_at, transport.read_at().back() - Duration::millis(35));
 }
+
+// ---- what one read leaves
+// --------------------------------------------------------------------------------------
 
 // Bytes and FIN lie there together when the read comes. The next query follows at once, so that it
 // must be the read that tells: it goes out on a new connection, and nothing was sent twice.
@@ -388,34 +410,50 @@ TEST(EngineDirect, AReadThatLeavesAnEndKeepsNoConnection) {
                            support::close_now()};
   });
   EngineRig rig({server.url()});
-  const base::SystemClock clock;
-  sys::Poller poller(16);
-  Sink sink;
-  const auto gauges = std::make_unique<target::LiveGauges>();
-  target::TransportConfig config;
-  rig.config.target.way = base::Way::kDirect;
-  config.target = &rig.config.target;
-  config.bodies = rig.config.bodies;
-  config.frontends = *target::parse_frontends(rig.config.target);
-  const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
-  target::Query query;
+  LateTransport transport(rig, 30ms);  // until the end has come too
   for (std::size_t n = 1; n <= 3; ++n) {
-    query.issued_at = query.due_at = clock.mono();
-    transport->start(query, query.issued_at);
-    const auto until = clock.mono() + Duration::seconds(10);
-    while (sink.records.size() < n && clock.mono() < until) {
-      const auto events = poller.wait(1000);
-      std::this_thread::sleep_for(30ms);  // until the end has come too
-      for (const auto& event : events) {
-        transport->on_socket(event);
-      }
-    }
-    ASSERT_EQ(sink.records.size(), n);
-    EXPECT_EQ(sink.records.back().outcome, wire::Outcome::kOk) << sink.records.back().error_message;
-    EXPECT_FALSE(sink.records.back().connection_reused);
-    EXPECT_FALSE(sink.records.back().resent);
+    const wire::Record* record = transport.one();
+    ASSERT_NE(record, nullptr);
+    EXPECT_EQ(record->outcome, wire::Outcome::kOk) << record->error_message;
+    EXPECT_FALSE(record->connection_reused);
+    EXPECT_FALSE(record->resent);
   }
   EXPECT_EQ(server.connections(), 3U);
+}
+
+// Bytes and what ends them are told of once, and a read takes the bytes alone: nothing else will
+// come to make the rest known.
+TEST(EngineDirect, AnEndBehindBytesIsSeenThoughItWasToldOfWithThem) {
+  const std::string half = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{";
+  for (const bool reset : {false, true}) {
+    ScriptedServer server([&](const ScriptedRequest&) {
+      return support::Script{support::send_bytes(half),
+                             reset ? support::reset_now() : support::close_now()};
+    });
+    EngineRig rig({server.url()});
+    LateTransport transport(rig, 30ms);
+    const wire::Record* record = transport.one();
+    ASSERT_NE(record, nullptr) << (reset ? "RST" : "FIN");
+    EXPECT_EQ(record->failure, Failure::kReset);
+    EXPECT_GT(record->bytes_down, 0U) << "the bytes were read before the end";
+  }
+}
+
+// Larger than the buffer of one read, and each time more lies there than that.
+TEST(EngineDirect, WhatALargeReplyLeavesBehindIsReadToo) {
+  const std::string text(6'000'000, 'x');
+  ScriptedServer server([&](const ScriptedRequest&) {
+    return support::Script{support::send_bytes(support::json_reply(support::chat_json(text)))};
+  });
+  EngineRig rig({server.url()}, false);
+  LateTransport transport(rig, 5ms);
+  for (int n = 0; n < 2; ++n) {
+    const wire::Record* record = transport.one();
+    ASSERT_NE(record, nullptr);
+    EXPECT_EQ(record->outcome, wire::Outcome::kOk) << record->error_message;
+    EXPECT_EQ(record->output.content_first.size(), text.size());
+  }
+  EXPECT_EQ(server.connections(), 1U);
 }
 
 TEST(EngineDirect, ReadLagIsAGaugeAndEveryReadHadItsStamp) {
