@@ -53,7 +53,7 @@ std::string_view trimmed(std::string_view text) {
 
 int on_before_request(void* self, char*, char*, int, int) {
   auto& exchange = *static_cast<Exchange*>(self);
-  if (exchange.opens) {
+  if (exchange.opens || exchange.connecting.on) {
     exchange.shared_.sockets->connection_stands(exchange);
   }
   // curl sends again by itself when a kept connection turns out dead before any reply byte. Once is
@@ -83,12 +83,14 @@ std::size_t on_body_bytes(char* data, std::size_t, std::size_t bytes, void* self
 
 int on_resolve(void*, void*, void* self) {
   auto& exchange = *static_cast<Exchange*>(self);
+  exchange.note_connecting();
   exchange.resolve_began_at_ = exchange.shared_.clock->mono();
   return 0;
 }
 
 curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* address) {
   auto& exchange = *static_cast<Exchange*>(self);
+  exchange.note_connecting();
   if (exchange.resolve_began_at_.is_set()) {
     const base::Duration took = exchange.shared_.clock->mono() - exchange.resolve_began_at_;
     exchange.record_->dns_us = to_us(took.ns / 1000);
@@ -192,6 +194,7 @@ void Exchange::renew_handle() {
   }
   curl_easy_reset(easy_);
   set_options();
+  curl_bounds_connecting_ = false;
   url_of_ = -1;
   resends_ = 0;
 }
@@ -283,6 +286,19 @@ void Exchange::begin(const Query& query, base::Instant now) {
   set_body(query);
   const wire::TargetSpec& target = *shared_.config->target;
   reply_.start(target.streaming, target.stamp_every_chunk);
+}
+
+void Exchange::bound_connecting(bool bounded) {
+  if (bounded != curl_bounds_connecting_) {
+    target::bound_connecting(easy_, *shared_.config->target, bounded);
+    curl_bounds_connecting_ = bounded;
+  }
+}
+
+void Exchange::note_connecting() {
+  if (!curl_bounds_connecting_ && !connecting.on) {
+    shared_.sockets->connection_begins(*this);
+  }
 }
 
 void Exchange::take_header_line(std::string_view line) {

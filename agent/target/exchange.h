@@ -32,7 +32,9 @@ class SocketSource {
   virtual curl_socket_t open_socket(const curl_sockaddr& address, Exchange& exchange,
                                     bool& connected, int& os_error) = 0;
   virtual void close_socket(curl_socket_t fd) = 0;
-  // The connection that this exchange was to open takes its request now.
+  // curl opens a connection for this exchange and bounds no time for it.
+  virtual void connection_begins(Exchange& exchange) = 0;
+  // It, or the one that the exchange was to open, takes the request now.
   virtual void connection_stands(Exchange& exchange) = 0;
 
  protected:
@@ -61,6 +63,10 @@ curl_slist* header_list(const wire::TargetSpec& target, const Conversation* conv
 
 // Options that every handle of a transport has, probes included.
 void configure_handle(CURL* easy, const ExchangeShared& shared);
+// How long curl lets a connection take. Bounded, each query has a timer in curl from its start to
+// its end, through which every socket action of its multi handle then goes; so only what is likely
+// to open one is.
+void bound_connecting(CURL* easy, const wire::TargetSpec& target, bool bounded);
 // HTTP/2: the handle is to open a connection, or to take a stream of one that stands.
 void set_streams(CURL* easy, const Frontend& frontend, bool opens);
 
@@ -74,6 +80,8 @@ class Exchange {
   CURL* easy() const { return easy_; }
   static Exchange* of(CURL* easy);
 
+  // Before the handle goes to a multi: whether curl is to bound the time of a connection.
+  void bound_connecting(bool bounded);
   // Prepares the handle; the caller adds it to a multi.
   void begin(const Query& query, base::Instant now);
   // curl said `code`; fills the record.
@@ -91,6 +99,14 @@ class Exchange {
   Exchange* newer = nullptr;
   std::uint32_t slot = 0;
   ConnectWait<Exchange> wait{this};
+  // In the transport's chain of connections whose time it bounds itself.
+  struct Connecting {
+    Exchange* exchange;
+    bool on = false;
+    base::Instant since{};
+    Connecting* older = nullptr;
+    Connecting* newer = nullptr;
+  } connecting{this};
   // HTTP/2: it is to open a connection, and the sockets it has opened for that, two at most at
   // once; or curl found no stream for it and would open one unasked.
   bool opens = false;
@@ -112,6 +128,7 @@ class Exchange {
   void take_header_line(std::string_view line);
   void take_body(std::string_view bytes);
   void fill_connection_facts();
+  void note_connecting();
 
   const ExchangeShared& shared_;
   CURL* easy_;
@@ -131,6 +148,7 @@ class Exchange {
   std::uint32_t attempts_ = 0;  // connections the request was handed to
   std::uint32_t resends_ = 0;   // by this handle since it was new
   std::uint32_t events_told_ = 0;
+  bool curl_bounds_connecting_ = false;
   bool routed_ = false;  // own_headers_ name a conversation
   bool header_whole_ = false;
   bool other_version_ = false;  // than HTTP/2, which was asked for

@@ -78,6 +78,13 @@ void set_streams(CURL* easy, const Frontend& frontend, bool opens) {
                                                   : CURL_HTTP_VERSION_2_0));
 }
 
+void bound_connecting(CURL* easy, const wire::TargetSpec& target, bool bounded) {
+  const std::int64_t ms = (target.connect_timeout.ns + 999'999) / 1'000'000;
+  // 0 is curl's own 300 s, for which it sets no timer.
+  const std::int64_t some = ms > 0 ? std::min<std::int64_t>(ms, INT_MAX) : INT_MAX;
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, bounded ? static_cast<long>(some) : 0L);
+}
+
 void configure_handle(CURL* easy, const ExchangeShared& shared) {
   const wire::TargetSpec& target = *shared.config->target;
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -93,11 +100,6 @@ void configure_handle(CURL* easy, const ExchangeShared& shared) {
   curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, target.streams_max > 0 ? 1L : 0L);
   set_trust(easy, shared);
   set_proxy(easy, shared);
-  // 0 would mean curl's own 300 s.
-  const std::int64_t connect_ms = (target.connect_timeout.ns + 999'999) / 1'000'000;
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   connect_ms > 0 ? static_cast<long>(std::min<std::int64_t>(connect_ms, INT_MAX))
-                                  : static_cast<long>(INT_MAX));
   // curl compares whole seconds with ">": n stands for "idle for less than n + 1 seconds", 0
   // included.
   const std::int64_t idle_s = (target.idle_connection_max.ns + 999'999'999) / 1'000'000'000;

@@ -77,6 +77,7 @@ bool MultiTransport::goes_back_to_line(Shard& shard, Exchange& exchange) {
     return false;
   }
   curl_multi_remove_handle(shard.multi, exchange.easy());
+  forget_connecting(exchange);
   --shard.running;
   --shard.busy[frontend];
   const std::uint32_t used = shard.busy[frontend] - shard.opening[frontend];
@@ -113,7 +114,7 @@ void MultiTransport::note_opened(Shard& shard, Exchange& exchange) {
 
 // Called back by curl, which takes no new handle now: the line goes on when it has returned. Of
 // several addresses tried at once the others are closed by now.
-void MultiTransport::connection_stands(Exchange& exchange) {
+void MultiTransport::note_standing(Exchange& exchange) {
   Shard& shard = shard_of(exchange);
   note_opened(shard, exchange);
   for (const int fd : exchange.opened) {

@@ -357,6 +357,7 @@ void MultiTransport::start(const Query& query, base::Instant now) {
 
 void MultiTransport::launch(Exchange& exchange) {
   Shard& shard = shard_of(exchange);
+  exchange.bound_connecting(multiplexes() ? exchange.opens : !finds_connection(shard, exchange));
   ++shard.running;
   ++shard.busy[exchange.frontend()];
   TUTTI_CHECK(curl_multi_add_handle(shard.multi, exchange.easy()) == CURLM_OK);
@@ -369,6 +370,7 @@ void MultiTransport::release(Exchange& exchange) {
     forget_waiting(exchange);
   } else {
     curl_multi_remove_handle(shard.multi, exchange.easy());
+    forget_connecting(exchange);
     --shard.running;
     --shard.busy[exchange.frontend()];
     note_opened(shard, exchange);
@@ -408,23 +410,60 @@ void MultiTransport::deliver(Shard& shard) {
       continue;
     }
     const base::Instant now = clock_.mono();
-    const std::uint16_t frontend = exchange.frontend();
-    std::unique_ptr<wire::Record>& record = exchange.finish(code, now);
-    paces_.note_end(frontend, *record);
-    failing_line_ = multiplexes() && record->failure == wire::Failure::kConnectTimeout;
-    release(exchange);
-    sink_.on_done(record);
-    if (failing_line_) {
-      fail_line(shard, frontend, now);
-    }
+    end(exchange, now, exchange.finish(code, now));
   }
 }
 
 void MultiTransport::end(Exchange& exchange, base::Instant at, EndKind kind,
                          std::string_view detail) {
-  std::unique_ptr<wire::Record>& record = exchange.finish(kind, at, detail);
+  end(exchange, at, exchange.finish(kind, at, detail));
+}
+
+void MultiTransport::end(Exchange& exchange, base::Instant at,
+                         std::unique_ptr<wire::Record>& record) {
+  Shard& shard = shard_of(exchange);
+  const std::uint16_t frontend = exchange.frontend();
+  paces_.note_end(frontend, *record);
+  const bool fails_line =
+      multiplexes() && !failing_line_ && record->failure == wire::Failure::kConnectTimeout;
+  failing_line_ = failing_line_ || fails_line;
   release(exchange);
   sink_.on_done(record);
+  if (fails_line) {
+    fail_line(shard, frontend, at);
+  }
+}
+
+// ---- connections whose time curl does not bound ----------------------------------------------
+
+void MultiTransport::connection_begins(Exchange& exchange) {
+  exchange.connecting.on = true;
+  exchange.connecting.since = clock_.mono();
+  connecting_.add(exchange.connecting);
+}
+
+void MultiTransport::connection_stands(Exchange& exchange) {
+  forget_connecting(exchange);
+  if (exchange.opens) {
+    note_standing(exchange);
+  }
+}
+
+void MultiTransport::forget_connecting(Exchange& exchange) {
+  if (exchange.connecting.on) {
+    exchange.connecting.on = false;
+    connecting_.remove(exchange.connecting);
+  }
+}
+
+void MultiTransport::expire_connecting(base::Instant now) {
+  const base::Duration limit = config_.target->connect_timeout;
+  while (limit.ns > 0 && connecting_.oldest() != nullptr &&
+         connecting_.oldest()->since + limit <= now) {
+    Exchange& exchange = *connecting_.oldest()->exchange;
+    end(exchange, clock_.mono(), EndKind::kConnectTimeout,
+        fmt::format("{}: {} ms passed", exchange.frontend_label(), limit.ns / 1'000'000));
+  }
 }
 
 void MultiTransport::expire(base::Instant now) {
@@ -469,6 +508,7 @@ void MultiTransport::on_wake(base::Instant now) {
     }
   }
   expire(now);
+  expire_connecting(now);
   if (waiting_count_ > 0 && !multiplexes()) {
     go_on_connecting(now);
   }
@@ -491,6 +531,9 @@ base::Instant MultiTransport::next_wake() const {
   }
   if (oldest_ != nullptr) {
     next = std::min(next, runs_out_at(*oldest_));
+  }
+  if (connecting_.oldest() != nullptr && config_.target->connect_timeout.ns > 0) {
+    next = std::min(next, connecting_.oldest()->since + config_.target->connect_timeout);
   }
   return next;
 }

@@ -104,6 +104,7 @@ class MultiTransport final : public Transport, private SocketSource {
   curl_socket_t open_socket(const curl_sockaddr& address, Exchange& exchange, bool& connected,
                             int& os_error) override;
   void close_socket(curl_socket_t fd) override;
+  void connection_begins(Exchange& exchange) override;
   void connection_stands(Exchange& exchange) override;
   curl_socket_t adopt(StockedSocket socket, std::uint16_t frontend, int& os_error);
   StockedSocket fresh_socket(const curl_sockaddr& address, std::uint16_t frontend, int& os_error);
@@ -117,6 +118,7 @@ class MultiTransport final : public Transport, private SocketSource {
   void start_probe(Probe& probe);
   void deliver_probe(CURL* easy, CURLcode code);
   void end(Exchange& exchange, base::Instant at, EndKind kind, std::string_view detail);
+  void end(Exchange& exchange, base::Instant at, std::unique_ptr<wire::Record>& record);
   void release(Exchange& exchange);
   void launch(Exchange& exchange);
   bool may_connect(std::uint16_t frontend, base::Instant now) const;
@@ -135,7 +137,10 @@ class MultiTransport final : public Transport, private SocketSource {
   bool goes_back_to_line(Shard& shard, Exchange& exchange);
   void fail_line(Shard& shard, std::uint16_t frontend, base::Instant now);
   void note_opened(Shard& shard, Exchange& exchange);
+  void note_standing(Exchange& exchange);
+  void forget_connecting(Exchange& exchange);
   void expire(base::Instant now);
+  void expire_connecting(base::Instant now);
   void go_on_warming(base::Instant now);
   Shard& shard_of(const Exchange& exchange) { return shards_[exchange.slot / slots_per_shard_]; }
 
@@ -155,6 +160,7 @@ class MultiTransport final : public Transport, private SocketSource {
   std::vector<std::unique_ptr<Exchange>> exchanges_;  // by slot, made on first use
   std::vector<std::uint32_t> free_slots_;             // last freed on top: its connection is warm
   std::vector<SocketState> sockets_;                  // by descriptor
+  Chain<Exchange::Connecting> connecting_;            // those for which curl keeps no timer
   Exchange* oldest_ = nullptr;
   Exchange* newest_ = nullptr;
 

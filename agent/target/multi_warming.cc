@@ -56,6 +56,7 @@ void MultiTransport::start_probe(Probe& probe) {
   curl_easy_setopt(probe.easy, CURLOPT_ERRORBUFFER, probe.error_text.data());
   curl_easy_setopt(probe.easy, CURLOPT_OPENSOCKETFUNCTION, on_probe_open);
   curl_easy_setopt(probe.easy, CURLOPT_OPENSOCKETDATA, &probe);
+  bound_connecting(probe.easy, *config_.target, true);
   if (config_.target->connect_timeout.ns == 0) {
     curl_easy_setopt(probe.easy, CURLOPT_CONNECTTIMEOUT_MS,
                      static_cast<long>(kProbeTimeout.ns / 1'000'000));

@@ -1,9 +1,11 @@
 // The direct way over TLS: connections that are made, kept, lost and warmed; stamps; what goes
 // wrong on the way to a secured connection.
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "agent/target/transport.h"
+#include "tests/support/loopback.h"
 #include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
 #include "tests/unit/engine_rig.h"
@@ -327,6 +329,56 @@ TEST(EngineDirectTls, TheConnectTimeoutCoversTheHandshake) {
   EXPECT_GE(record.done_at - record.issued_at, Duration::millis(150));
   EXPECT_GT(record.connect_us, 0U);
   rig.engine().stop();
+}
+
+// Between `near` and a server on this host, until one of the two closes.
+void relay(int near, std::uint16_t port) {
+  const sys::Fd far(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = support::loopback(port);
+  if (::connect(far.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return;
+  }
+  pollfd ends[] = {{near, POLLIN, 0}, {far.get(), POLLIN, 0}};
+  while (::poll(ends, 2, 5000) > 0) {
+    for (const int from : {0, 1}) {
+      char bytes[16'384];
+      if (ends[from].revents != 0) {
+        const ssize_t n = recv(ends[from].fd, bytes, sizeof bytes, 0);
+        if (n <= 0) {
+          return;
+        }
+        RawPeer::write_all(ends[1 - from].fd, {bytes, static_cast<std::size_t>(n)});
+      }
+    }
+  }
+}
+
+// TCP stood before the query came, so that nothing but the handshake is left to wait for. The
+// warming's own connection gets an answer, the others get none.
+TEST(EngineTls, TheConnectTimeoutCoversTheHandshakeOfAConnectionOpenedAhead) {
+  for (const base::Way way : {base::Way::kDirect, base::Way::kMulti}) {
+    ScriptedServer server(streams({"a"}), true);
+    const RawPeer peer([&server](int fd, std::size_t number) {
+      if (number == 0) {
+        relay(fd, server.port());
+      } else {
+        RawPeer::read_until(fd, "never");
+      }
+    });
+    EngineRig rig({fmt::format("https://127.0.0.1:{}/x", peer.port())});
+    rig.config.target.way = way;
+    rig.config.target.verify_tls = false;
+    rig.config.target.connections_warm = 1;
+    rig.config.target.connect_timeout = Duration::millis(200);
+    rig.engine().warm();
+    ASSERT_TRUE(rig.pump([&] { return rig.warmed.has_value(); }));
+    EXPECT_TRUE(rig.warmed->frontends[0].reachable) << rig.warmed->frontends[0].error;
+    const wire::Record record = rig.one();
+    EXPECT_EQ(record.failure, Failure::kConnectTimeout) << record.error_message;
+    EXPECT_GE(record.done_at - record.issued_at, Duration::millis(200));
+    EXPECT_LT(record.done_at - record.issued_at, Duration::seconds(5));
+    rig.engine().stop();
+  }
 }
 
 TEST(EngineDirectTls, QueriesInTheHandshakeCanBeCancelledAndTimeOut) {
