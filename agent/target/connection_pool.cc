@@ -73,9 +73,17 @@ int ConnectionPool::flush(Connection& connection) {
   return 0;
 }
 
-Connection* ConnectionPool::find(int fd) const {
+ConnectionPool::Place ConnectionPool::find(int fd) const {
   const auto index = static_cast<std::size_t>(fd);
-  return index < by_fd_.size() ? by_fd_[index] : nullptr;
+  return index < by_fd_.size() ? by_fd_[index] : Place{};
+}
+
+ConnectionPool::Place& ConnectionPool::place_of(const Connection& connection) {
+  return by_fd_[static_cast<std::size_t>(connection.fd.get())];
+}
+
+void ConnectionPool::note_asked(const Connection& connection) {
+  place_of(connection).asked = connection.call;
 }
 
 Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
@@ -89,14 +97,14 @@ Connection* ConnectionPool::place(StockedSocket socket, std::uint16_t frontend,
   }
   const auto index = static_cast<std::size_t>(socket.fd.get());
   if (index >= by_fd_.size()) {
-    by_fd_.resize(std::max(index + 1, by_fd_.size() * 2), nullptr);
+    by_fd_.resize(std::max(index + 1, by_fd_.size() * 2));
   }
   if (spare_.empty()) {
     spare_.push_back(&all_.emplace_back());
   }
   Connection& connection = *spare_.back();
   spare_.pop_back();
-  by_fd_[index] = &connection;
+  by_fd_[index] = {&connection, nullptr};
   connection.fd = std::move(socket.fd);
   connection.source = socket.source;
   connection.call = nullptr;
@@ -215,6 +223,7 @@ void ConnectionPool::keep(Connection& connection, base::Instant now) {
   TUTTI_CHECK(connection.state == Connection::State::kBusy);
   connection.was_used = connection.was_used || connection.call != nullptr;
   connection.call = nullptr;
+  place_of(connection).asked = nullptr;
   connection.state = Connection::State::kIdle;
   connection.since = now;
   idle_[connection.frontend].add(connection);
@@ -259,7 +268,7 @@ void ConnectionPool::close(Connection& connection) {
     flush(connection);  // as far as the socket takes it
     connection.tls.close();
   }
-  by_fd_[static_cast<std::size_t>(connection.fd.get())] = nullptr;
+  place_of(connection) = {};
   connection.fd.close();  // leaves the epoll set by itself
   sources_.closed(connection.frontend, connection.source);
   connection.call = nullptr;

@@ -18,6 +18,7 @@
 #include "agent/target/sources.h"
 #include "agent/target/tls_session.h"
 #include "agent/target/warm_stock.h"
+#include "common/base/fetch.h"
 #include "common/base/time.h"
 #include "common/sys/fd.h"
 #include "common/sys/poller.h"
@@ -29,7 +30,6 @@ class DirectCall;
 struct Connection {
   enum class State : std::uint8_t { kConnecting, kShaking, kBusy, kIdle };
   sys::Fd fd;
-  TlsSession tls;                // open: of an https frontend
   DirectCall* call = nullptr;    // null when idle, or opened ahead of need
   base::Instant since{};         // connecting, shaking: connect begun; idle: last used
   base::Instant shaking_from{};  // TLS's handshake begun
@@ -42,13 +42,23 @@ struct Connection {
   bool was_used = false;  // carried a call before its present one
   Connection* older = nullptr;
   Connection* newer = nullptr;
+  TlsSession tls;  // open: of an https frontend. Large, so behind the others
+
+  void fetch_lines() const { base::fetch_lines(this, sizeof *this); }
 };
 
 class ConnectionPool {
  public:
   ConnectionPool(std::size_t frontends, sys::Poller& poller, Sources& sources);
 
-  Connection* find(int fd) const;
+  // What a descriptor stands for, found without a look at the connection itself, which may be far.
+  struct Place {
+    Connection* connection = nullptr;
+    DirectCall* asked = nullptr;  // its request went out, and its reply is all that is waited for
+  };
+  Place find(int fd) const;
+  // The connection's call has sent its request, or a part of it.
+  void note_asked(const Connection& connection);
   std::size_t open() const { return open_; }
 
   // A connected socket of the stock, or null with errno in `os_error`.
@@ -88,12 +98,13 @@ class ConnectionPool {
                     int& os_error);
   Chain<Connection>& chain_of(const Connection& connection);
   static bool quiet(Connection& connection);
+  Place& place_of(const Connection& connection);
 
   sys::Poller& poller_;
   Sources& sources_;
   std::deque<Connection> all_;
   std::vector<Connection*> spare_;
-  std::vector<Connection*> by_fd_;
+  std::vector<Place> by_fd_;
   std::vector<Chain<Connection>> idle_;  // by frontend
   Chain<Connection> connecting_;
   std::size_t idle_count_ = 0;

@@ -152,6 +152,14 @@ void DirectCall::note_sent_at(base::Instant at) {
 // ---- the reply
 // -----------------------------------------------------------------------------------
 
+void DirectCall::fetch_further_lines() const {
+  if (reply_.is_stream()) {
+    reply_.fetch_lines();
+  } else {
+    base::fetch_lines(record_.get(), sizeof *record_);
+  }
+}
+
 DirectCall::Reading DirectCall::read(std::string_view bytes, base::Instant at, bool& surplus) {
   last_stamp_ = at;
   if (!record_->first_byte_at.is_set()) {

@@ -21,6 +21,7 @@
 #include "agent/target/reply.h"
 #include "agent/target/request_head.h"
 #include "agent/target/transport.h"
+#include "common/base/fetch.h"
 
 namespace tutti::target {
 
@@ -60,6 +61,9 @@ class DirectCall {
   void note_sent_at(base::Instant at);
 
   // ---- the reply
+  // For read(), before the bytes are asked for: this object. And after: what it points to.
+  void fetch_own_lines() const { base::fetch_lines(this, sizeof *this); }
+  void fetch_further_lines() const;
   // Bytes that arrived at `at`. `surplus`: bytes beyond a whole reply.
   Reading read(std::string_view bytes, base::Instant at, bool& surplus);
   bool keeps_alive() const { return reader_.keeps_alive(); }

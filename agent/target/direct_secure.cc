@@ -35,7 +35,7 @@ void DirectTransport::shake(Connection& connection, base::Instant now) {
 void DirectTransport::go_on_shaking(Connection& connection) {
   std::string_view bytes;
   int error = 0;
-  if (!receive(connection, bytes, error) && error != EAGAIN) {
+  if (!receive(connection.fd.get(), bytes, error) && error != EAGAIN) {
     fail_shaking(connection, fmt::format("TLS handshake failed: {}",
                                          error == 0 ? "the server closed the connection"
                                                     : std::strerror(error)));

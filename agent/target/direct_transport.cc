@@ -147,6 +147,7 @@ void DirectTransport::send(Connection& connection, base::Instant now) {
     fail_send(connection, error);
     return;
   }
+  pool_.note_asked(connection);
   pool_.watch(connection, error == 0 ? sys::kReadable : sys::kReadable | sys::kWritable);
 }
 
@@ -203,7 +204,13 @@ void DirectTransport::fail_send(Connection& connection, int error) {
 // --------------------------------------------------------------------------------
 
 void DirectTransport::on_socket(const sys::Ready& ready) {
-  Connection* connection = pool_.find(ready.fd);
+  const auto [connection, asked] = pool_.find(ready.fd);
+  if (asked != nullptr && ready.events == sys::kReadable) {  // nearly always
+    connection->fetch_lines();
+    asked->fetch_own_lines();
+    read(*connection, ready.fd);
+    return;
+  }
   if (connection == nullptr) {
     if (!stock_.on_socket(ready)) {
       prober_.on_socket(ready);
@@ -235,14 +242,14 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
     }
   }
   if ((ready.events & (sys::kReadable | sys::kBroken)) != 0) {
-    read(*connection);
+    read(*connection, ready.fd);
   }
 }
 
-// False: no byte came, `error` says why (0: FIN).
-bool DirectTransport::receive(Connection& connection, std::string_view& bytes, int& error) {
+// Of a connection's descriptor. False: no byte came, `error` says why (0: FIN).
+bool DirectTransport::receive(int fd, std::string_view& bytes, int& error) {
   message_.msg_controllen = control_.size();
-  const ssize_t n = sys::receive_message(connection.fd.get(), message_, MSG_DONTWAIT);
+  const ssize_t n = sys::receive_message(fd, message_, MSG_DONTWAIT);
   error = n < 0 ? errno : 0;
   if (n <= 0) {
     return false;
@@ -250,21 +257,23 @@ bool DirectTransport::receive(Connection& connection, std::string_view& bytes, i
   bytes = {buffer_.data(), static_cast<std::size_t>(n)};
   asides_ = asides_of(message_);
   if (!asides_.quiet) {
-    pool_.look_again(connection);
+    pool_.look_again(*pool_.find(fd).connection);
   }
   return true;
 }
 
-void DirectTransport::read(Connection& connection) {
+// The descriptor is known without the connection's own lines, which come while the kernel reads.
+void DirectTransport::read(Connection& connection, int fd) {
   std::string_view bytes;
   int error = 0;
-  if (!receive(connection, bytes, error)) {
+  if (!receive(fd, bytes, error)) {
     if (!would_block(error)) {
       read_end(connection, error, connection.tls.is_open());
     }
   } else if (connection.tls.is_open()) {
     read_secured(connection, bytes);
   } else {
+    connection.call->fetch_further_lines();
     hand_over(*connection.call, bytes, true);
   }
 }

@@ -92,8 +92,8 @@ class DirectTransport final : public Transport {
   int send_plain(Connection& connection, DirectCall& call);
   int send_secured(Connection& connection, DirectCall& call);
   void fail_send(Connection& connection, int error);
-  bool receive(Connection& connection, std::string_view& bytes, int& error);
-  void read(Connection& connection);
+  bool receive(int fd, std::string_view& bytes, int& error);
+  void read(Connection& connection, int fd);
   void read_secured(Connection& connection, std::string_view cipher);
   bool hand_over(DirectCall& call, std::string_view bytes, bool may_keep);
   void read_end(Connection& connection, int error, bool cut = false);

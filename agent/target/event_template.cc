@@ -5,6 +5,7 @@
 
 #include "agent/target/plain_text.h"
 #include "agent/target/reply_event.h"
+#include "common/base/fetch.h"
 #include "common/text/utf8.h"
 
 namespace tutti::target {
@@ -211,6 +212,11 @@ void EventTemplate::learn(std::string_view json, const EventFacts& facts, base::
   suffix_.assign(after);
   kind_ = is_content ? TextKind::kContent : TextKind::kReasoning;
   ++misses_;
+}
+
+void EventTemplate::fetch_lines() const {
+  base::fetch_lines(prefix_.data(), prefix_.size());
+  base::fetch_lines(suffix_.data(), suffix_.size());
 }
 
 void EventTemplate::reset() {

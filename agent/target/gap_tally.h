@@ -6,11 +6,13 @@
 // are kept from reply to reply, so that add() does not allocate once they are there. Owned by one
 // worker thread.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "common/base/fetch.h"
 #include "common/base/time.h"
 #include "common/stats/live_histogram.h"
 #include "common/wire/record.h"
@@ -37,6 +39,12 @@ class GapTally {
     if (++blocks_[place - 1U][cell % kBlockCells] == 0) [[unlikely]] {
       carry(cell);
     }
+  }
+
+  // Of the half octaves that a usual stream hits.
+  void fetch_lines() const {
+    constexpr std::size_t kUsual = 6;
+    base::fetch_lines(blocks_.data(), std::min(blocks_.size(), kUsual) * sizeof(Block));
   }
 
   // The cells that were hit, ascending; `out` is overwritten and keeps its memory.

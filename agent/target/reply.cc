@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/fetch.h"
 #include "common/text/utf8.h"
 
 namespace tutti::target {
@@ -103,6 +104,14 @@ void Reply::start(bool want_stream, bool stamp_every_chunk) {
   want_stream_ = want_stream;
   stamp_every_chunk_ = stamp_every_chunk;
   says_event_stream_ = says_json_ = done_ = error_seen_ = broken_ = false;
+}
+
+void Reply::fetch_lines() const {
+  template_.fetch_lines();
+  gaps_.fetch_lines();
+  const std::string& text =
+      output_.content_rest.empty() ? output_.reasoning_rest : output_.content_rest;
+  base::fetch_lines(text.data() + text.size(), 1);
 }
 
 void Reply::on_header(int http_status, std::string_view content_type) {

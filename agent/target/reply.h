@@ -56,6 +56,9 @@ class Reply {
   // start(), also without a header.
   void on_end(EndKind end, base::Instant at, wire::Record& out, std::string_view detail = {});
 
+  bool is_stream() const { return body_kind_ == Body::kEvents; }
+  // What a stream's next event touches beside this object.
+  void fetch_lines() const;
   bool first_token_seen() const { return first_token_at_.is_set(); }
   base::Instant first_token_at() const { return first_token_at_; }
   base::Instant last_byte_at() const { return last_byte_at_; }

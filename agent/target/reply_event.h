@@ -66,6 +66,7 @@ class EventTemplate {
   // Offers a chunk that read_event called valid. Only a chunk whose one fact is one text is learnt.
   void learn(std::string_view json, const EventFacts& facts, base::ApiType api);
   void reset();
+  void fetch_lines() const;
 
  private:
   bool decode(std::string_view raw, std::string_view& text);
