@@ -32,8 +32,6 @@ void ask_asides(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_INQ);
 }
 
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
-
 }  // namespace
 
 ConnectionPool::ConnectionPool(std::size_t frontends, sys::Poller& poller, Sources& sources)
@@ -45,13 +43,13 @@ bool ConnectionPool::quiet(Connection& connection) {
   const int fd = connection.fd.get();
   if (!connection.tls.is_open()) {
     char byte = 0;
-    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
   }
   std::array<char, 4096> bytes;
   while (true) {
     const ssize_t n = recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (n <= 0) {
-      return n < 0 && would_block(errno);
+      return n < 0 && errno == EAGAIN;
     }
     std::string_view plain;
     const auto reading = connection.tls.decrypt({bytes.data(), static_cast<std::size_t>(n)}, plain);
@@ -66,7 +64,7 @@ int ConnectionPool::flush(Connection& connection) {
     const std::string_view bytes = connection.tls.to_send();
     const ssize_t n = sys::send_bytes(connection.fd.get(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
-      return would_block(errno) ? EAGAIN : errno;
+      return errno;
     }
     connection.tls.mark_sent(static_cast<std::size_t>(n));
   }

@@ -59,8 +59,6 @@ Asides asides_of(msghdr& message) {
   return asides;
 }
 
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
-
 // The peer has gone; what it said before may still lie in the socket.
 bool peer_gone(int error) { return error == EPIPE || error == ECONNRESET; }
 
@@ -156,7 +154,7 @@ int DirectTransport::send_plain(Connection& connection, DirectCall& call) {
   if (const std::string_view request = call.in_one_piece(outgoing_); !request.empty()) {
     const ssize_t n = sys::send_bytes(connection.fd.get(), request, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
-      return would_block(errno) ? EAGAIN : errno;
+      return errno;
     }
     call.mark_sent(static_cast<std::size_t>(n));
   }
@@ -167,7 +165,7 @@ int DirectTransport::send_plain(Connection& connection, DirectCall& call) {
     message.msg_iovlen = parts.size();
     const ssize_t n = sys::send_message(connection.fd.get(), message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
-      return would_block(errno) ? EAGAIN : errno;
+      return errno;
     }
     call.mark_sent(static_cast<std::size_t>(n));
   }
@@ -267,7 +265,7 @@ void DirectTransport::read(Connection& connection, int fd) {
   std::string_view bytes;
   int error = 0;
   if (!receive(fd, bytes, error)) {
-    if (!would_block(error)) {
+    if (error != EAGAIN) {
       read_end(connection, error, connection.tls.is_open());
     }
   } else if (connection.tls.is_open()) {

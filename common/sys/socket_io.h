@@ -3,7 +3,7 @@
 // The socket calls of the hot path. glibc's own are cancellation points: in a process with threads
 // each of them takes two atomic steps for a pthread_cancel() that nobody here calls. These go to
 // the kernel without. Results and errno as the calls of the same name, but for EINTR, after which
-// sockets are asked again; any thread.
+// sockets are asked again; what would block is EAGAIN, under either name. Any thread.
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -16,13 +16,15 @@
 
 namespace tutti::sys {
 
+static_assert(EWOULDBLOCK == EAGAIN);
+
 // `call()` until no signal came between.
 template <class Call>
 ssize_t unless_interrupted(Call&& call) {
   ssize_t n = call();
-  while (n < 0 && errno == EINTR) [[unlikely]] {
-      n = call();
-    }
+  while (n < 0 && errno == EINTR) {
+    n = call();
+  }
   return n;
 }
 

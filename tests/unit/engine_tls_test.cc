@@ -4,11 +4,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "agent/target/transport.h"
 #include "tests/support/loopback.h"
 #include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
 #include "tests/unit/engine_rig.h"
+#include "tests/unit/late_transport.h"
 
 namespace tutti::drive {
 namespace {
@@ -403,13 +403,6 @@ TEST(EngineDirectTls, QueriesInTheHandshakeCanBeCancelledAndTimeOut) {
 // ---- stamps
 // --------------------------------------------------------------------------------------
 
-class Sink final : public target::ExchangeSink {
- public:
-  void on_done(std::unique_ptr<wire::Record>& record) override { records.push_back(*record); }
-  void on_warmed(target::Warmed) override {}
-  std::vector<wire::Record> records;
-};
-
 // The worker comes to its socket late; the record says when the records of TLS came.
 TEST(EngineDirectTls, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   ScriptedServer server(
@@ -426,40 +419,17 @@ TEST(EngineDirectTls, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   EngineRig rig({server.url()});
   make_direct(rig);
   rig.config.target.stamp_every_chunk = true;
-  const base::SystemClock clock;
-  sys::Poller poller(16);
-  Sink sink;
-  const auto gauges = std::make_unique<target::LiveGauges>();
-  target::TransportConfig config;
-  config.target = &rig.config.target;
-  config.bodies = rig.config.bodies;
-  config.frontends = *target::parse_frontends(rig.config.target);
-  const auto transport = target::make_transport(config, poller, clock, sink, *gauges);
-  target::Query query;
-  query.issued_at = query.due_at = clock.mono();
-  transport->start(query, query.issued_at);
-  Instant last_read{};
-  const auto until = clock.mono() + Duration::seconds(10);
-  while (sink.records.empty() && clock.mono() < until) {
-    const auto events = poller.wait(1000);
-    if (!events.empty() && (events[0].events & sys::kReadable) != 0) {
-      std::this_thread::sleep_for(40ms);  // busy with something else
-      last_read = clock.mono();
-    }
-    for (const auto& event : events) {
-      transport->on_socket(event);
-    }
-  }
-  ASSERT_EQ(sink.records.size(), 1U);
-  const wire::Record& record = sink.records[0];
-  EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
-  EXPECT_LE(record.sent_at, record.first_byte_at);
-  EXPECT_LE(record.first_byte_at, record.first_token_at);
-  EXPECT_LE(record.last_token_at, record.done_at);
-  if (gauges->reads_unstamped.load() > 0) {
+  LateTransport transport(rig, 40ms);
+  const wire::Record* record = transport.one();
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->outcome, wire::Outcome::kOk) << record->error_message;
+  EXPECT_LE(record->sent_at, record->first_byte_at);
+  EXPECT_LE(record->first_byte_at, record->first_token_at);
+  EXPECT_LE(record->last_token_at, record->done_at);
+  if (transport.gauges().reads_unstamped.load() > 0) {
     GTEST_SKIP() << "this kernel gives no receive stamps";
   }
-  EXPECT_LE(record.done_at, last_read - Duration::millis(35));
+  EXPECT_LE(record->done_at, transport.read_at().back() - Duration::millis(35));
 }
 
 }  // namespace
