@@ -16,8 +16,10 @@ constexpr std::size_t kEventsPerTurn = 512;
 constexpr std::size_t kOrdersPerTurn = 4096;
 constexpr std::size_t kControlOrders = 64;  // ring room beyond the queue
 constexpr std::size_t kNotesMax = 1024;
-constexpr std::size_t kEventsPerLook = 16;  // events handled between two looks at due commands
-constexpr std::size_t kIssuesPerLook = 64;
+// Events handled between two looks at due commands, and queries sent at one. Replies are read one
+// after the other and so are their slots refilled: libcurl's ways for either fill the caches.
+constexpr std::size_t kEventsPerLook = 32;
+constexpr std::size_t kIssuesPerLook = 32;
 constexpr base::Duration kSpin = base::Duration::micros(50);
 // Between two rings of the session: waking it for every reply would cost more than the reply. Few
 // results can wait longer, and where no slot waits for them as long as any may.
@@ -317,10 +319,6 @@ base::Instant Worker::next_due() const {
 }
 
 void Worker::fire() {
-  if (firing_) {
-    return;  // a result that came while we send: the loop below sees its free slot
-  }
-  firing_ = true;
   send_waiting();
   // In handfuls: thousands of first requests must not keep replies waiting.
   for (std::size_t left = kIssuesPerLook; left > 0; --left) {
@@ -338,7 +336,7 @@ void Worker::fire() {
       issue_next(due_at, now);
     }
   }
-  firing_ = false;
+  transport_->flush();
 }
 
 void Worker::issue_next(base::Instant due_at, base::Instant now) {
@@ -435,7 +433,6 @@ void Worker::on_done(std::unique_ptr<wire::Record>& record) {
   frontend.failed.add(record->outcome == wire::Outcome::kOk ? 0 : 1);
   on_wire_ -= record->phase == phase_ ? 1U : 0U;
   close_out(record);
-  fire();
 }
 
 // Common end of a sent and an unsent query: counted, its slot freed, its record handed over.

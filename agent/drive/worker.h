@@ -162,7 +162,6 @@ class Worker final : private target::ExchangeSink {
   std::uint64_t warm_ticket_ = 0;
   bool armed_ = false;
   bool stopping_ = false;
-  bool firing_ = false;
   bool noted_ = false;               // a note lies in its ring that the session was not rung for
   std::uint32_t results_ = 0;        // records likewise …
   base::Instant first_result_at_{};  // … and when the first of them was done

@@ -85,6 +85,7 @@ MultiTransport::MultiTransport(TransportConfig config, sys::Poller& poller,
     shared_.urls.push_back(url);
   }
   free_slots_.reserve(capacity_);
+  launched_.reserve(shards_.size());
   for (std::size_t slot = capacity_; slot-- > 0;) {
     free_slots_.push_back(static_cast<std::uint32_t>(slot));
   }
@@ -358,10 +359,26 @@ void MultiTransport::start(const Query& query, base::Instant now) {
 void MultiTransport::launch(Exchange& exchange) {
   Shard& shard = shard_of(exchange);
   exchange.bound_connecting(multiplexes() ? exchange.opens : !finds_connection(shard, exchange));
+  // What may open a connection or take one from stock does so before the next query asks for it.
+  const bool kept =
+      !multiplexes() && shard.open[exchange.frontend()] > shard.busy[exchange.frontend()];
   ++shard.running;
   ++shard.busy[exchange.frontend()];
   TUTTI_CHECK(curl_multi_add_handle(shard.multi, exchange.easy()) == CURLM_OK);
-  act(shard, CURL_SOCKET_TIMEOUT, 0);  // sends now instead of in the next turn
+  if (!kept) {
+    act(shard, CURL_SOCKET_TIMEOUT, 0);
+  } else if (!shard.launched) {
+    shard.launched = true;
+    launched_.push_back(&shard);
+  }
+}
+
+void MultiTransport::flush() {
+  for (Shard* const shard : launched_) {
+    shard->launched = false;
+    act(*shard, CURL_SOCKET_TIMEOUT, 0);  // sends now instead of in the next turn
+  }
+  launched_.clear();
 }
 
 void MultiTransport::release(Exchange& exchange) {

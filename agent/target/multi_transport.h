@@ -46,6 +46,7 @@ class MultiTransport final : public Transport, private SocketSource {
   std::size_t room() const override { return capacity_ - in_flight_; }
   std::size_t in_flight() const override { return in_flight_; }
   void start(const Query& query, base::Instant now) override;
+  void flush() override;
   void on_socket(const sys::Ready& ready) override;
   void on_wake(base::Instant now) override;
   base::Instant next_wake() const override;
@@ -62,6 +63,7 @@ class MultiTransport final : public Transport, private SocketSource {
     base::Instant wake_at = base::kFarFuture;  // curl's own timers
     std::size_t running = 0;                   // handles added and not yet delivered
     bool ended = false;                        // some handle is done, results wait
+    bool launched = false;                     // curl has yet to begin some handle
     std::vector<std::uint32_t> open;           // connections by frontend
     std::vector<std::uint32_t> busy;           // handles added by frontend
     // Not added, as no connection is free for them; by frontend.
@@ -157,6 +159,7 @@ class MultiTransport final : public Transport, private SocketSource {
   std::size_t in_flight_ = 0;
   std::size_t sockets_open_ = 0;
   std::vector<Shard> shards_;
+  std::vector<Shard*> launched_;                      // those of that mark
   std::vector<std::unique_ptr<Exchange>> exchanges_;  // by slot, made on first use
   std::vector<std::uint32_t> free_slots_;             // last freed on top: its connection is warm
   std::vector<SocketState> sockets_;                  // by descriptor

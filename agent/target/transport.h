@@ -126,10 +126,13 @@ class Transport {
   // How many queries may be started now.
   virtual std::size_t room() const = 0;
   virtual std::size_t in_flight() const = 0;
-  // room() > 0; the sample is a row of the body set. The request goes out within this call when a
-  // connection is kept, else as soon as one stands. Results never come from within this call. `now`
-  // was read a moment ago, when the query was taken up.
+  // room() > 0; the sample is a row of the body set. The request goes out within this call or the
+  // next flush() when a connection is kept, else as soon as one stands. Results never come from
+  // within this call. `now` was read a moment ago, when the query was taken up.
   virtual void start(const Query& query, base::Instant now) = 0;
+  // Ends a handful of start(): sending several one after the other finds code and data in the
+  // caches, which the way from a reply to the next request does not. Results never come from here.
+  virtual void flush() = 0;
   // A descriptor of the poller that is not the worker's own.
   virtual void on_socket(const sys::Ready& ready) = 0;
   // Timers, deadlines and results not yet delivered. Call when next_wake() has come.

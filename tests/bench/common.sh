@@ -52,7 +52,7 @@ build_programs() {
   cd "$root"
   if [ "$fresh" = 0 ]; then
     local program
-    for program in tutti-mock tutti-bench-raw tutti-bench-engine; do
+    for program in tutti-mock tutti-bench-raw tutti-bench-curl tutti-bench-engine; do
       [ -x "$build/bin/$program" ] || die "--no-build: $build/bin/$program is not there"
     done
     return
@@ -61,7 +61,7 @@ build_programs() {
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTUTTI_TESTS=OFF -DTUTTI_BENCH=ON \
       >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; die "cmake failed"; }
   fi
-  cmake --build "$build" --target tutti-mock tutti-bench-raw tutti-bench-engine -- --quiet ||
+  cmake --build "$build" --target tutti-mock tutti-bench-raw tutti-bench-curl tutti-bench-engine -- --quiet ||
     die "the build failed; benchmarks need libbenchmark-dev beside deploy/packages.txt"
 }
 

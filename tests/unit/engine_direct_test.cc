@@ -6,8 +6,8 @@
 
 #include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
+#include "tests/unit/bare_transport.h"
 #include "tests/unit/engine_rig.h"
-#include "tests/unit/late_transport.h"
 
 namespace tutti::drive {
 namespace {
@@ -331,7 +331,7 @@ TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   });
   EngineRig rig({server.url()});
   rig.config.target.stamp_every_chunk = true;
-  LateTransport transport(rig, 40ms);
+  BareTransport transport(rig, 40ms);
   const wire::Record* record = transport.one();
   ASSERT_NE(record, nullptr);
   EXPECT_EQ(record->outcome, wire::Outcome::kOk) << record->error_message;
@@ -359,7 +359,7 @@ TEST(EngineDirect, AReadThatLeavesAnEndKeepsNoConnection) {
                            support::close_now()};
   });
   EngineRig rig({server.url()});
-  LateTransport transport(rig, 30ms);  // until the end has come too
+  BareTransport transport(rig, 30ms);  // until the end has come too
   for (std::size_t n = 1; n <= 3; ++n) {
     const wire::Record* record = transport.one();
     ASSERT_NE(record, nullptr);
@@ -380,7 +380,7 @@ TEST(EngineDirect, AnEndBehindBytesIsSeenThoughItWasToldOfWithThem) {
                              reset ? support::reset_now() : support::close_now()};
     });
     EngineRig rig({server.url()});
-    LateTransport transport(rig, 30ms);
+    BareTransport transport(rig, 30ms);
     const wire::Record* record = transport.one();
     ASSERT_NE(record, nullptr) << (reset ? "RST" : "FIN");
     EXPECT_EQ(record->failure, Failure::kReset);
@@ -395,7 +395,7 @@ TEST(EngineDirect, WhatALargeReplyLeavesBehindIsReadToo) {
     return support::Script{support::send_bytes(support::json_reply(support::chat_json(text)))};
   });
   EngineRig rig({server.url()}, false);
-  LateTransport transport(rig, 5ms);
+  BareTransport transport(rig, 5ms);
   for (int n = 0; n < 2; ++n) {
     const wire::Record* record = transport.one();
     ASSERT_NE(record, nullptr);

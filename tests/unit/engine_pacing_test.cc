@@ -1,5 +1,6 @@
 // When queries start: closed loop, timed, burst; slots, phases and their gauges.
 
+#include "tests/unit/bare_transport.h"
 #include "tests/unit/engine_rig.h"
 
 namespace tutti::drive {
@@ -296,6 +297,24 @@ TEST(EnginePacing, TheRecordRingsPeakAndConnectionsAreSeenAfterTheRingIsEmpty) {
   EXPECT_EQ(health.connections, 1U);
   EXPECT_GT(health.fd_limit, health.open_fds);
   EXPECT_EQ(rig.engine().health(rig.clock.mono()).ring_fill_percent, 0U);
+}
+
+// Of either way: what was started needs no turn of the loop beside the flush to be on the wire, so
+// a reply that comes is the only reason to wait. (Multi sends a handful together, direct each as it
+// comes.)
+TEST(EnginePacing, AHandfulOnKeptConnectionsIsOnTheWireAfterTheFlush) {
+  constexpr std::size_t kHandful = 3;
+  ScriptedServer server(streams({"a"}, 20ms));
+  EngineRig rig({server.url()});
+  BareTransport transport(rig);
+  transport.start(kHandful);
+  ASSERT_TRUE(transport.pump(kHandful));  // three connections stand
+  for (std::size_t round = 1; round < 4; ++round) {
+    transport.start(kHandful);
+    EXPECT_TRUE(EngineRig::wait([&] { return server.requests() == (round + 1) * kHandful; }));
+    ASSERT_TRUE(transport.pump((round + 1) * kHandful));
+  }
+  EXPECT_EQ(server.connections(), kHandful);
 }
 
 }  // namespace

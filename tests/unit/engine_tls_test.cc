@@ -7,8 +7,8 @@
 #include "tests/support/loopback.h"
 #include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
+#include "tests/unit/bare_transport.h"
 #include "tests/unit/engine_rig.h"
-#include "tests/unit/late_transport.h"
 
 namespace tutti::drive {
 namespace {
@@ -419,7 +419,7 @@ TEST(EngineDirectTls, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   EngineRig rig({server.url()});
   make_direct(rig);
   rig.config.target.stamp_every_chunk = true;
-  LateTransport transport(rig, 40ms);
+  BareTransport transport(rig, 40ms);
   const wire::Record* record = transport.one();
   ASSERT_NE(record, nullptr);
   EXPECT_EQ(record->outcome, wire::Outcome::kOk) << record->error_message;

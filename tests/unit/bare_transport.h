@@ -1,8 +1,9 @@
 #pragma once
 
-// LateTransport: a direct transport without an engine, on the test's own thread, which comes late
-// to whatever it is told of: what came meanwhile lies in the socket when the read comes.
+// BareTransport: the rig's transport without an engine, on the test's own thread, which may come
+// late to whatever it is told of: what came meanwhile lies in the socket when the read comes.
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -14,28 +15,36 @@
 
 namespace tutti::drive {
 
-class LateTransport {
+class BareTransport {
  public:
-  LateTransport(EngineRig& rig, std::chrono::milliseconds late) : late_(late) {
-    rig.config.target.way = base::Way::kDirect;
+  explicit BareTransport(EngineRig& rig, std::chrono::milliseconds late = {}) : late_(late) {
     target::TransportConfig config;
     config.target = &rig.config.target;
     config.bodies = rig.config.bodies;
     config.frontends = *target::parse_frontends(rig.config.target);
+    config.slots = kSlots;
     transport_ = target::make_transport(config, poller_, clock_, sink_, gauges());
   }
 
   target::LiveGauges& gauges() { return *gauges_; }
   const std::vector<Instant>& read_at() const { return read_at_; }
-  // The record of one query, or null after ten seconds.
-  const wire::Record* one() {
-    const std::size_t before = sink_.records.size();
-    target::Query query;
-    query.issued_at = query.due_at = clock_.mono();
-    transport_->start(query, query.issued_at);
+
+  // So many queries as one handful, at most kSlots in flight.
+  void start(std::size_t queries) {
+    for (std::size_t i = 0; i < queries; ++i) {
+      target::Query query;
+      query.issued_at = query.due_at = clock_.mono();
+      transport_->start(query, query.issued_at);
+    }
+    transport_->flush();
+  }
+  // Until there are so many records in all. False: not within ten seconds.
+  bool pump(std::size_t records) {
     const auto until = clock_.mono() + Duration::seconds(10);
-    while (sink_.records.size() == before && clock_.mono() < until) {
-      const auto events = poller_.wait(1000);
+    while (sink_.records.size() < records && clock_.mono() < until) {
+      const Duration left = transport_->next_wake() - clock_.mono();
+      const auto wait_ms = std::clamp<std::int64_t>(left.ns / 1'000'000 + 1, 0, 1000);
+      const auto events = poller_.wait(left.ns <= 0 ? 0 : static_cast<int>(wait_ms));
       if (!events.empty() && (events[0].events & sys::kReadable) != 0) {
         std::this_thread::sleep_for(late_);  // busy with something else
         read_at_.push_back(clock_.mono());
@@ -43,11 +52,21 @@ class LateTransport {
       for (const auto& event : events) {
         transport_->on_socket(event);
       }
+      if (const Instant now = clock_.mono(); transport_->next_wake() <= now) {
+        transport_->on_wake(now);
+      }
     }
-    return sink_.records.size() == before ? nullptr : &sink_.records.back();
+    return sink_.records.size() >= records;
+  }
+  // The record of one query, or null after ten seconds.
+  const wire::Record* one() {
+    start(1);
+    return pump(sink_.records.size() + 1) ? &sink_.records.back() : nullptr;
   }
 
  private:
+  static constexpr std::uint32_t kSlots = 8;
+
   class Sink final : public target::ExchangeSink {
    public:
     void on_done(std::unique_ptr<wire::Record>& record) override { records.push_back(*record); }
