@@ -302,11 +302,10 @@ void Exchange::note_connecting() {
 }
 
 void Exchange::take_header_line(std::string_view line) {
-  const base::Instant now = shared_.clock->mono();
-  if (!record_->first_byte_at.is_set()) {
-    record_->first_byte_at = now;
+  if (!record_->first_byte_at.is_set()) {  // curl tells of all lines of one read at once
+    record_->first_byte_at = shared_.clock->mono();
+    shared_.gauges->last_response_ns.store(record_->first_byte_at.ns, std::memory_order_relaxed);
   }
-  shared_.gauges->last_response_ns.store(now.ns, std::memory_order_relaxed);
   record_->bytes_down += static_cast<std::uint32_t>(line.size());
   if (header_whole_) {
     return;  // trailers of a chunked body
