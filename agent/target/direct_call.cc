@@ -63,8 +63,7 @@ void DirectCall::begin(const Query& query, base::Instant now) {
   reply_.start(shared_.config->target->streaming, shared_.config->target->stamp_every_chunk);
 }
 
-// ---- the request
-// ---------------------------------------------------------------------------------
+// ---- the request -----------------------------------------------------------------------------
 
 void DirectCall::add_part(std::string_view bytes) {
   if (!bytes.empty()) {
@@ -91,8 +90,9 @@ void DirectCall::set_body(const Query& query) {
     end = std::copy(kLengthName.begin(), kLengthName.end(), end);
   }
   end = std::to_chars(end, end + 20, bytes).ptr;
-  std::memcpy(end, "\r\n\r\n", 4);
-  const auto length_bytes = static_cast<std::size_t>(end + 4 - length_text_.data());
+  constexpr std::string_view kEndOfHead = "\r\n\r\n";
+  end = std::copy(kEndOfHead.begin(), kEndOfHead.end(), end);
+  const auto length_bytes = static_cast<std::size_t>(end - length_text_.data());
   const std::string& head = shared_.heads[query.frontend].text;
   std::size_t head_bytes = head.size();
   if (query.conversation != nullptr && !query.conversation->routing_lines.empty()) {
@@ -149,8 +149,7 @@ void DirectCall::note_sent_at(base::Instant at) {
   last_stamp_ = at;  // an answer that lay there before the question is stamped with the question
 }
 
-// ---- the reply
-// -----------------------------------------------------------------------------------
+// ---- the reply -------------------------------------------------------------------------------
 
 void DirectCall::fetch_further_lines() const {
   if (reply_.is_stream()) {

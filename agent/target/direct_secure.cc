@@ -13,8 +13,7 @@
 
 namespace tutti::target {
 
-// ---- handshake
-// -----------------------------------------------------------------------------------
+// ---- handshake -------------------------------------------------------------------------------
 
 // TCP stands; with a call or, ahead of need, without.
 void DirectTransport::shake(Connection& connection, base::Instant now) {
@@ -96,8 +95,7 @@ void DirectTransport::fail_shaking(Connection& connection, std::string_view what
   pool_.close(connection);
 }
 
-// ---- request and reply
-// ---------------------------------------------------------------------------
+// ---- request and reply -----------------------------------------------------------------------
 
 // 0: the socket has taken all that can be sent now; EAGAIN: it is full. A record's plain bytes
 // count as sent when the socket has taken the record whole, since the peer can read it no earlier.

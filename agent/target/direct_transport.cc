@@ -112,8 +112,7 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
 
 DirectTransport::~DirectTransport() = default;
 
-// ---- a query
-// ------------------------------------------------------------------------
+// ---- a query ---------------------------------------------------------------------------------
 
 void DirectTransport::start(const Query& query, base::Instant now) {
   TUTTI_CHECK(!free_slots_.empty());
@@ -129,8 +128,7 @@ void DirectTransport::start(const Query& query, base::Instant now) {
   attach(call, now);
 }
 
-// ---- the request out
-// -----------------------------------------------------------------------------
+// ---- the request out -------------------------------------------------------------------------
 
 void DirectTransport::send(Connection& connection) { send(connection, clock_.mono()); }
 
@@ -198,8 +196,7 @@ void DirectTransport::fail_send(Connection& connection, int error) {
   pool_.look_again(connection);
 }
 
-// ---- the reply in
-// --------------------------------------------------------------------------------
+// ---- the reply in ----------------------------------------------------------------------------
 
 void DirectTransport::on_socket(const sys::Ready& ready) {
   const auto [connection, asked] = pool_.find(ready.fd);
@@ -359,8 +356,7 @@ std::string DirectTransport::words(const DirectCall& call, std::string_view what
   return fmt::format("{}: {}", config_.frontends[call.frontend()].label, what);
 }
 
-// ---- ends
-// ----------------------------------------------------------------------------------------
+// ---- ends ------------------------------------------------------------------------------------
 
 // For what goes wrong where no result may come from; on_wake delivers it.
 void DirectTransport::end_soon(DirectCall& call, EndKind kind, std::string detail) {

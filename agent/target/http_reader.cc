@@ -189,8 +189,7 @@ HttpReader::Ending HttpReader::finish() {
   }
 }
 
-// ---- lines
-// ---------------------------------------------------------------------------------------
+// ---- lines -----------------------------------------------------------------------------------
 
 // A line without its end. `bytes_max` counts what comes before the LF. A whole line stays a view
 // into `bytes`; a cut one is put together in kept_, which the caller empties.
@@ -286,7 +285,7 @@ bool HttpReader::read_status_line(std::string_view line) {
   const auto at = [line](std::size_t i) { return line[i]; };
   if (line.size() < kStatusLineMin || !digit(at(7)) || at(8) != ' ' || !digit(at(9)) ||
       !digit(at(10)) || !digit(at(11)) || (line.size() > kStatusLineMin && at(12) != ' ')) {
-    bad(fmt::format("the status line \"{}\" is not \"HTTP/1.x NNN reason\"", shown(line)));
+    bad(fmt::format(R"(the status line "{}" is not "HTTP/1.x NNN reason")", shown(line)));
     return false;
   }
   head_.http_1_0 = at(7) == '0';
@@ -311,7 +310,7 @@ bool HttpReader::read_field(std::string_view line) {
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || colon == 0 || blank(line[colon - 1])) {
-    bad(fmt::format("the header line \"{}\" is not \"name: value\"", shown(line)));
+    bad(fmt::format(R"(the header line "{}" is not "name: value")", shown(line)));
     return false;
   }
   const std::string_view name = line.substr(0, colon);
@@ -418,8 +417,7 @@ HttpReader::Found HttpReader::end_head() {
   return Found::kHead;
 }
 
-// ---- chunks
-// --------------------------------------------------------------------------------------
+// ---- chunks ----------------------------------------------------------------------------------
 
 HttpReader::Found HttpReader::read_chunk_line(std::string_view& bytes) {
   std::string_view line;

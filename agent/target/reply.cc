@@ -11,8 +11,6 @@
 namespace tutti::target {
 namespace {
 
-using wire::Failure;
-
 constexpr std::size_t kJsonReplyBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kVideoReplyBytesMax = std::size_t{64} << 20;
 constexpr std::uint64_t kOutputBytesMax = std::uint64_t{16} << 20;  // a record must fit a frame

@@ -12,7 +12,6 @@ namespace tutti::target {
 namespace {
 
 using simdjson::dom::element;
-using simdjson::dom::element_type;
 using simdjson::dom::object;
 
 // What views of the facts point into, beside the parser's own buffers.

@@ -18,7 +18,7 @@ std::string type_name(const Config& config) {
   return config_schema().find("type")->names.at(static_cast<std::size_t>(config.type));
 }
 
-// ---- settings ----------------------------------------------------------------------------------
+// ---- settings --------------------------------------------------------------------------------
 
 void check_durations(const Tree& tree, const Config& config, Findings& findings) {
   const Runtime& runtime = config.settings.runtime;
@@ -112,7 +112,7 @@ void check_mode(const Tree& tree, const Config& config, Findings& findings) {
   }
 }
 
-// ---- who is asked what -------------------------------------------------------------------------
+// ---- who is asked what -----------------------------------------------------------------------
 
 void check_endpoints(const Tree& tree, const Config& config, Findings& findings) {
   const std::string field = "endpoint_config.endpoints";

@@ -194,7 +194,7 @@ void CentreAgent::poll() {
   }
 }
 
-// ---- the fake engine ---------------------------------------------------------------------------
+// ---- the fake engine -------------------------------------------------------------------------
 
 void CentreAgent::start_queries() {
   while (!queue_.empty() && tally_.in_flight < armed_.slots && now_ >= armed_.start_at) {

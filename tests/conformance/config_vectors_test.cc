@@ -71,7 +71,7 @@ std::string typed(const spec::Tree& tree) {
   return tree.is_null() ? name : fmt::format("{} {}", name, to_json(tree));
 }
 
-// ---- tables ------------------------------------------------------------------------------------
+// ---- tables ----------------------------------------------------------------------------------
 
 TEST(ConfigVectors, ScalarsHaveTheTypesOfYaml11) {
   for_kind("scalar", [](const ConfigCase& c) {
@@ -138,7 +138,7 @@ TEST(ConfigVectors, CasesProvedElsewhereAreStillThere) {
   });
 }
 
-// ---- blocks ------------------------------------------------------------------------------------
+// ---- blocks ----------------------------------------------------------------------------------
 
 struct Outcome {
   bool accepted = false;
@@ -309,7 +309,7 @@ TEST(ConfigVectors, DataSetsInOneLineMeanTheSameOnTheCommandLineAndInAFile) {
   });
 }
 
-// ---- the account -------------------------------------------------------------------------------
+// ---- the account -----------------------------------------------------------------------------
 
 TEST(ConfigVectors, EverySectionHasItsCases) {
   int deviations = 0;

@@ -214,7 +214,7 @@ TEST(Simulation, FailedTurnsTakeTheRestOfTheirConversationsAlong) {
   EXPECT_GT(totals.failed, 30U);
 }
 
-// ---- frozen, slowed, continued -----------------------------------------------------------------
+// ---- frozen, slowed, continued ---------------------------------------------------------------
 
 // A loop with full queues at its agents, which random scenarios seldom have at the right moment.
 Scenario busy_loop(std::uint64_t seed) {

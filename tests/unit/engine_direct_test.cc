@@ -316,8 +316,7 @@ TEST(EngineDirect, QueriesThatWaitForANameCanTimeOutAndBeCancelled) {
   ASSERT_TRUE(rig.pump([&] { return rig.engine().outstanding(0) == 0; }));
 }
 
-// ---- stamps
-// --------------------------------------------------------------------------------------
+// ---- stamps ----------------------------------------------------------------------------------
 
 // The worker comes to its socket late; the record says when the bytes came.
 TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
@@ -348,8 +347,7 @@ TEST(EngineDirect, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {
   EXPECT_LE(record->done_at, transport.read_at().back() - Duration::millis(35));
 }
 
-// ---- what one read leaves
-// --------------------------------------------------------------------------------------
+// ---- what one read leaves --------------------------------------------------------------------
 
 // Bytes and FIN lie there together when the read comes. The next query follows at once, so that it
 // must be the read that tells: it goes out on a new connection, and nothing was sent twice.

@@ -39,7 +39,7 @@ std::size_t fine(const EngineRig& rig) {
   return count;
 }
 
-// ---- a real server -----------------------------------------------------------------------------
+// ---- a real server ---------------------------------------------------------------------------
 
 TEST(EngineHttp2, StreamsShareAsFewConnectionsAsHoldThem) {
   TUTTI_NEEDS_NGHTTPX();
@@ -226,7 +226,7 @@ TEST(EngineHttp2, ThoseWhoWaitForAConnectionThatDoesNotStandFailWithIt) {
   rig.engine().stop();
 }
 
-// ---- other versions ----------------------------------------------------------------------------
+// ---- other versions --------------------------------------------------------------------------
 
 TEST(EngineHttp2, AnHttpsFrontendWithoutItIsSaidBeforeTheRunAndFailsIn) {
   ScriptedServer server(streams({"a"}), true);
@@ -256,7 +256,7 @@ TEST(EngineHttp2, AnHttpFrontendWithoutItFails) {
   rig.engine().stop();
 }
 
-// ---- frames ------------------------------------------------------------------------------------
+// ---- frames ----------------------------------------------------------------------------------
 
 std::string frame(char type, char flags, std::uint32_t stream, const std::string& payload) {
   const auto byte = [](std::size_t value, unsigned shift) {

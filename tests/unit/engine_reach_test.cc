@@ -46,7 +46,7 @@ void expect_fine(const wire::Record& record) {
   EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
 }
 
-// ---- proxies -----------------------------------------------------------------------------------
+// ---- proxies ---------------------------------------------------------------------------------
 
 TEST(EngineProxy, APlainFrontendIsAskedByItsWholeUrlAndTheConnectionIsKept) {
   ScriptedServer server(streams({"a"}));
@@ -273,7 +273,7 @@ TEST(EngineProxy, DirectRefusesByName) {
                     HasSubstr("proxy: its scheme is not spoken"), Not(HasSubstr("topsecret"))));
 }
 
-// ---- certificates, on both ways ----------------------------------------------------------------
+// ---- certificates, on both ways --------------------------------------------------------------
 
 class EngineCertificates : public testing::TestWithParam<base::Way> {};
 

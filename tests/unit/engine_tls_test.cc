@@ -236,8 +236,7 @@ TEST(EngineDirectTls, ALargeBodyArrivesWhole) {
   std::filesystem::remove(file);
 }
 
-// ---- on the way
-// ----------------------------------------------------------------------------------
+// ---- on the way ------------------------------------------------------------------------------
 
 TEST(EngineDirectTls, CertificatesThatDoNotFitAreTlsFailuresInWords) {
   struct Refusal {
@@ -400,8 +399,7 @@ TEST(EngineDirectTls, QueriesInTheHandshakeCanBeCancelledAndTimeOut) {
   rig.engine().stop();
 }
 
-// ---- stamps
-// --------------------------------------------------------------------------------------
+// ---- stamps ----------------------------------------------------------------------------------
 
 // The worker comes to its socket late; the record says when the records of TLS came.
 TEST(EngineDirectTls, AStampSaysWhenTheBytesCameAndNotWhenTheyWereRead) {

@@ -279,7 +279,7 @@ TEST(SpecFlags, EveryVisibleFieldHasAFlagAndNoTwoFieldsShareOne) {
   EXPECT_GT(owners.size(), 90U);
 }
 
-// ---- from-config -------------------------------------------------------------------------------
+// ---- from-config -----------------------------------------------------------------------------
 
 class SpecFromConfig : public testing::Test {
  protected:

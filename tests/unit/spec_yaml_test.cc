@@ -203,7 +203,7 @@ TEST(SpecYaml, AliasBombsAndDeepNestingAreRefused) {
   EXPECT_THAT(parse(std::string(100'000, '[')).problems, SizeIs(1));
 }
 
-// ---- environment -------------------------------------------------------------------------------
+// ---- environment -----------------------------------------------------------------------------
 
 std::optional<std::string> test_environment(const std::string& name) {
   if (name == "A") return "x";
@@ -224,7 +224,7 @@ TEST(SpecInterpolation, TouchesStringValuesOnlyAndReportsEveryUnsetVariable) {
   EXPECT_EQ(parsed.problems[1].field, "b");
 }
 
-// ---- coercion ----------------------------------------------------------------------------------
+// ---- coercion --------------------------------------------------------------------------------
 
 Tree text(const char* value) { return Tree::of_string(value); }
 

@@ -132,8 +132,7 @@ TEST(FrontendPicker, WeightedSlotsThatAreOfADeadFrontendDoNotSpin) {
   EXPECT_GE(counts[2], 200);
 }
 
-// ---- the pacer
-// -----------------------------------------------------------------------------------
+// ---- the pacer -------------------------------------------------------------------------------
 
 Instant at_us(std::int64_t us) { return Instant{1'000'000'000 + us * 1000}; }
 
