@@ -3,7 +3,6 @@
 // JSON line with the CPU per record or command of the side that the coordinator is on.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/envelope.h"
 #include "common/wire/sockets.h"
+#include "tests/bench/process_cpu.h"
 
 namespace tutti::centre {
 namespace {
@@ -120,15 +120,6 @@ int peer(const Options& options, const Side& side, std::uint64_t frames) {
   return answered < frames ? 1 : 0;
 }
 
-double cpu_s() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
-
 // The coordinator's side; false when the time is over.
 bool centre(const Options& options, wire::ListenSocket& socket, std::uint64_t frames) {
   const base::SystemClock clock;
@@ -208,9 +199,9 @@ int run(int argc, char** argv) {
   const std::string endpoint = socket->endpoint();
   const bool told = write(endpoint_pipe[1], endpoint.data(), endpoint.size()) > 0;
   close(endpoint_pipe[1]);
-  const double before = cpu_s();
+  const double before = bench::process_cpu_s();
   const bool all = told && centre(options, *socket, frames);
-  const double used = cpu_s() - before;
+  const double used = bench::process_cpu_s() - before;
   int status = 0;
   waitpid(child, &status, 0);
   fmt::print("{{\"frames\":{},\"each\":{},\"cpu_s\":{:.4f},\"us_each\":{:.4f},\"whole\":{}}}\n",

@@ -6,7 +6,6 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +19,9 @@
 #include <CLI/CLI.hpp>
 
 #include "common/base/time.h"
+#include "common/sys/limits.h"
 #include "tests/bench/chat_body.h"
+#include "tests/bench/process_cpu.h"
 
 namespace tutti::bench {
 namespace {
@@ -44,15 +45,6 @@ struct Counters {
   std::uint64_t chunks = 0;
   std::uint64_t errors = 0;  // a transfer that failed, or a status other than 200
 };
-
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 class Client {
  public:
@@ -234,7 +226,7 @@ int Client::run() {
     turn();
   }
   const Counters before = counters_;
-  const double cpu_before = cpu_seconds();
+  const double cpu_before = process_cpu_s();
   const std::int64_t from = now();
   const std::int64_t until = from + base::Duration::from_seconds(settings_.seconds).ns;
   while (now() < until &&
@@ -242,7 +234,7 @@ int Client::run() {
     turn();
   }
   const double seconds = base::Duration::nanos(now() - from).to_seconds();
-  const double cpu = cpu_seconds() - cpu_before;
+  const double cpu = process_cpu_s() - cpu_before;
   const std::uint64_t requests = counters_.requests - before.requests;
   const std::uint64_t chunks = counters_.chunks - before.chunks;
   const auto per = [cpu](std::uint64_t n) {
@@ -278,10 +270,7 @@ int main(int argc, char** argv) {
   if (s.url.find('/', s.url.find("//") + 2) == std::string::npos) {
     s.url += "/v1/chat/completions";
   }
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  tutti::sys::raise_open_files_limit();
   curl_global_init(CURL_GLOBAL_DEFAULT);
   return tutti::bench::Client(s).run();
 }

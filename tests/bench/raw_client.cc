@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,7 +21,9 @@
 #include <CLI/CLI.hpp>
 
 #include "common/base/time.h"
+#include "common/sys/limits.h"
 #include "tests/bench/chat_body.h"
+#include "tests/bench/process_cpu.h"
 #include "tests/bench/raw_reply.h"
 
 namespace tutti::bench {
@@ -58,15 +59,6 @@ Counters operator-(const Counters& a, const Counters& b) {
       a.requests - b.requests, a.chunks - b.chunks,           a.bytes - b.bytes,
       a.turns - b.turns,       a.http_errors - b.http_errors, a.connect_errors - b.connect_errors,
       a.broken - b.broken,     a.reconnects - b.reconnects};
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 struct Target {
@@ -343,7 +335,7 @@ int Client::run() {
   }
   lags_ns_.clear();
   const Counters counts_before = counters_;
-  const double cpu_before = cpu_seconds();
+  const double cpu_before = process_cpu_s();
   const std::int64_t from = now();
   const std::int64_t until = from + base::Duration::from_seconds(settings_.seconds).ns;
   while (settings_.requests != 0
@@ -353,7 +345,7 @@ int Client::run() {
   }
   const double seconds = base::Duration::nanos(now() - from).to_seconds();
   const Counters counts = counters_ - counts_before;
-  fmt::print("{}\n", report(seconds, cpu_seconds() - cpu_before, counts));
+  fmt::print("{}\n", report(seconds, process_cpu_s() - cpu_before, counts));
   for (const Connection& c : connections_) {
     if (c.fd >= 0) {
       ::close(c.fd);
@@ -379,10 +371,7 @@ int run_raw(const Settings& settings) {
     }
     targets.push_back(std::move(target));
   }
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  sys::raise_open_files_limit();
   return Client(settings, std::move(targets)).run();
 }
 
