@@ -41,6 +41,7 @@ struct Settings {
   std::uint64_t requests = 0;
   bool stream = false;
   bool stamps = false;
+  bool kernel_stamps = false;
 };
 
 struct Counters {
@@ -121,6 +122,7 @@ class Client {
   void close_connection(std::size_t index, bool broken);
   void watch(std::size_t index, std::uint32_t events, int operation) const;
   void send_request(std::size_t index);
+  ssize_t receive_stamped(int fd);
   void on_event(std::size_t index, std::uint32_t events);
   void on_reply_bytes(std::size_t index, std::string_view bytes);
   void turn();
@@ -158,6 +160,10 @@ void Client::open_connection(std::size_t index) {
   }
   const int on = 1;
   ::setsockopt(c.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (settings_.kernel_stamps) {
+    ::setsockopt(c.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+    ::setsockopt(c.fd, IPPROTO_TCP, TCP_INQ, &on, sizeof on);
+  }
   if (!settings_.source.empty()) {
     ::setsockopt(c.fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
     sockaddr_in from{};
@@ -253,6 +259,18 @@ void Client::on_reply_bytes(std::size_t index, std::string_view bytes) {
   send_request(index);
 }
 
+// What `direct` asks the kernel for with each read: when the bytes came, and how many are left.
+ssize_t Client::receive_stamped(int fd) {
+  iovec room{buffer_.data(), buffer_.size()};
+  alignas(cmsghdr) std::array<char, 128> beside{};
+  msghdr message{};
+  message.msg_iov = &room;
+  message.msg_iovlen = 1;
+  message.msg_control = beside.data();
+  message.msg_controllen = beside.size();
+  return ::recvmsg(fd, &message, 0);
+}
+
 void Client::on_event(std::size_t index, std::uint32_t events) {
   Connection& c = connections_[index];
   if (c.fd < 0) {
@@ -275,7 +293,8 @@ void Client::on_event(std::size_t index, std::uint32_t events) {
     send_request(index);
     return;
   }
-  const ssize_t got = ::recv(c.fd, buffer_.data(), buffer_.size(), 0);
+  const ssize_t got = settings_.kernel_stamps ? receive_stamped(c.fd)
+                                              : ::recv(c.fd, buffer_.data(), buffer_.size(), 0);
   if (got > 0) {
     on_reply_bytes(index, {buffer_.data(), static_cast<std::size_t>(got)});
   } else if (got == 0 || errno != EAGAIN) {
@@ -394,6 +413,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(64, 1 << 26));
   app.add_flag("--stream", s.stream, "the generated body asks for a stream");
   app.add_flag("--stamps", s.stamps, "read tutti_sent_ns of each event and report the lag");
+  app.add_flag("--kernel-stamps", s.kernel_stamps,
+               "have the kernel say with each read when its bytes came, as direct does");
   app.add_option("--source", s.source, "IPv4 address to connect from");
   app.add_option("--opens-per-turn", s.opens_per_turn, "connections opened per loop turn")
       ->check(CLI::Range(1, 100'000));
