@@ -18,8 +18,7 @@ constexpr std::size_t kControlOrders = 64;  // ring room beyond the queue
 constexpr std::size_t kNotesMax = 1024;
 // Events handled between two looks at due commands, and queries sent at one. Replies are read one
 // after the other and so are their slots refilled: libcurl's ways for either fill the caches.
-constexpr std::size_t kEventsPerLook = 32;
-constexpr std::size_t kIssuesPerLook = 32;
+constexpr std::size_t kHandful = 32;
 constexpr base::Duration kSpin = base::Duration::micros(50);
 // Between two rings of the session: waking it for every reply would cost more than the reply. Few
 // results can wait longer, and where no slot waits for them as long as any may.
@@ -136,7 +135,7 @@ void Worker::wait_for_events() {
   bool fresh = true;  // the first look needs no clock
   for (const auto& event : events) {
     if (until_look-- == 0) {
-      until_look = kEventsPerLook - 1;
+      until_look = kHandful - 1;
       if (next_due() <= (fresh ? woke_at : clock_.mono())) {
         fire();
       }
@@ -321,7 +320,7 @@ base::Instant Worker::next_due() const {
 void Worker::fire() {
   send_waiting();
   // In handfuls: thousands of first requests must not keep replies waiting.
-  for (std::size_t left = kIssuesPerLook; left > 0; --left) {
+  for (std::size_t left = kHandful; left > 0; --left) {
     const base::Instant due_at = next_due();
     if (due_at == base::kFarFuture) {
       break;

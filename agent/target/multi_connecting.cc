@@ -11,9 +11,12 @@ bool MultiTransport::may_connect(std::uint16_t frontend, base::Instant now) cons
   return !paces_.bounds(frontend) || (waiting_count_ == 0 && paces_.open(now));
 }
 
+bool MultiTransport::has_idle(const Shard& shard, std::uint16_t frontend) {
+  return shard.open[frontend] > shard.busy[frontend];
+}
+
 bool MultiTransport::finds_connection(const Shard& shard, const Exchange& exchange) const {
-  const std::uint16_t frontend = exchange.frontend();
-  return shard.open[frontend] > shard.busy[frontend] || stock_.kept(frontend) > 0;
+  return has_idle(shard, exchange.frontend()) || stock_.kept(exchange.frontend()) > 0;
 }
 
 void MultiTransport::wait_to_connect(Exchange& exchange) {

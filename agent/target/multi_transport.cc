@@ -360,8 +360,7 @@ void MultiTransport::launch(Exchange& exchange) {
   Shard& shard = shard_of(exchange);
   exchange.bound_connecting(multiplexes() ? exchange.opens : !finds_connection(shard, exchange));
   // What may open a connection or take one from stock does so before the next query asks for it.
-  const bool kept =
-      !multiplexes() && shard.open[exchange.frontend()] > shard.busy[exchange.frontend()];
+  const bool kept = !multiplexes() && has_idle(shard, exchange.frontend());
   ++shard.running;
   ++shard.busy[exchange.frontend()];
   TUTTI_CHECK(curl_multi_add_handle(shard.multi, exchange.easy()) == CURLM_OK);

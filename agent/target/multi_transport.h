@@ -124,6 +124,7 @@ class MultiTransport final : public Transport, private SocketSource {
   void release(Exchange& exchange);
   void launch(Exchange& exchange);
   bool may_connect(std::uint16_t frontend, base::Instant now) const;
+  static bool has_idle(const Shard& shard, std::uint16_t frontend);
   bool finds_connection(const Shard& shard, const Exchange& exchange) const;
   void wait_to_connect(Exchange& exchange);
   void forget_waiting(Exchange& exchange);

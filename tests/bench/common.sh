@@ -47,12 +47,14 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
+bench_programs=(tutti-mock tutti-bench-raw tutti-bench-curl tutti-bench-engine)
+
 # Unless --no-build said to take the programs as they are.
 build_programs() {
   cd "$root"
   if [ "$fresh" = 0 ]; then
     local program
-    for program in tutti-mock tutti-bench-raw tutti-bench-curl tutti-bench-engine; do
+    for program in "${bench_programs[@]}"; do
       [ -x "$build/bin/$program" ] || die "--no-build: $build/bin/$program is not there"
     done
     return
@@ -61,7 +63,7 @@ build_programs() {
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTUTTI_TESTS=OFF -DTUTTI_BENCH=ON \
       >"$scratch/configure" 2>&1 || { cat "$scratch/configure"; die "cmake failed"; }
   fi
-  cmake --build "$build" --target tutti-mock tutti-bench-raw tutti-bench-curl tutti-bench-engine -- --quiet ||
+  cmake --build "$build" --target "${bench_programs[@]}" -- --quiet ||
     die "the build failed; benchmarks need libbenchmark-dev beside deploy/packages.txt"
 }
 
