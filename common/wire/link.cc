@@ -123,12 +123,14 @@ void Link::take_payload(Frame&& frame, Instant now, std::vector<Delivered>& out)
     deliver(std::move(early_.begin()->second), out);
     early_.erase(early_.begin());
   }
-  owe_ack(unacked_received_ >= kAckEvery ? now : now + config_.ack_after);
+  const bool many = unacked_received_ >= kAckEvery || unacked_bytes_ >= kAckBytes;
+  owe_ack(many ? now : now + config_.ack_after);
 }
 
 void Link::deliver(Delivered&& message, std::vector<Delivered>& out) {
   ++received_;
   ++unacked_received_;
+  unacked_bytes_ += message.payload.size();
   ++counts_.delivered;
   out.push_back(std::move(message));
 }
@@ -182,6 +184,7 @@ void Link::poll(Instant now, std::vector<Frame>& out) {
   if (out.size() != before) {
     spoke_at_ = now;
     unacked_received_ = 0;
+    unacked_bytes_ = 0;
     ack_at_ = base::kFarFuture;
   }
 }

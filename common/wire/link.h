@@ -60,7 +60,8 @@ class Link {
   static constexpr std::int64_t kBackoffMax = 8;  // retransmit_after grows up to this factor
   static constexpr std::size_t kResendBurstMax =
       64;                                         // frames resent before the peer shows progress
-  static constexpr std::uint64_t kAckEvery = 32;  // frames received that are acked at once
+  static constexpr std::uint64_t kAckEvery = 32;  // frames received that are acked at once,
+  static constexpr std::size_t kAckBytes = std::size_t{1} << 20;  // and bytes of them
 
   // `self` must be set. With `peer` set the link talks to that incarnation only; else the first
   // valid frame decides. The peer has lost_after from `now` to say its first word.
@@ -137,6 +138,7 @@ class Link {
   std::map<std::uint64_t, Delivered> early_;
   std::size_t early_bytes_ = 0;
   std::uint64_t unacked_received_ = 0;
+  std::size_t unacked_bytes_ = 0;
   base::Instant ack_at_ = base::kFarFuture;
 };
 

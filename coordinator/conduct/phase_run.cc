@@ -312,10 +312,12 @@ const IssueCommand* PhaseRun::peek(Instant now) {
   if (!ahead_) {
     ahead_ = schedule_.next();
   }
-  if (!ahead_ || (timed() && start_at_ + ahead_->due_offset > now + kHorizon)) {
-    return nullptr;
-  }
-  return &*ahead_;
+  return ahead_ && !beyond_horizon(*ahead_, now) ? &*ahead_ : nullptr;
+}
+
+bool PhaseRun::beyond_horizon(const IssueCommand& command, Instant now) const {
+  const Duration into_step{now.ns % kHorizonStep.ns};
+  return timed() && start_at_ + command.due_offset > now - into_step + kHorizon;
 }
 
 IssueCommand PhaseRun::take() {

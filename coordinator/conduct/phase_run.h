@@ -36,9 +36,11 @@ class PhaseRun {
   static constexpr std::size_t kLeaseMax = 4096;  // commands of one message
   // Of one advance(): the caller's loop must get to put what was said before onto the wire.
   static constexpr std::size_t kLeasedAtOnceMax = 131'072;
-  static constexpr std::uint64_t kTimedQueueMax = 65'536;                 // of one agent
-  static constexpr base::Duration kHorizon = base::Duration::seconds(2);  // timed leases go ahead
-  static constexpr std::uint32_t kTailRecallsMax = 4;                     // rounds
+  static constexpr std::uint64_t kTimedQueueMax = 65'536;  // of one agent
+  // Timed leases go ahead by so much, and by up to a step less: one lease a step, not one a batch.
+  static constexpr base::Duration kHorizon = base::Duration::seconds(2);
+  static constexpr base::Duration kHorizonStep = base::Duration::millis(100);
+  static constexpr std::uint32_t kTailRecallsMax = 4;  // rounds
 
   // `seats` in name order: agent, name, slots.
   PhaseRun(std::uint32_t phase, const plan::PhaseSpec& spec, std::vector<Seat> seats,
@@ -104,6 +106,7 @@ class PhaseRun {
 
   std::size_t seat_of(AgentKey agent) const;  // kNobody when unknown
   const base::IssueCommand* peek(base::Instant now);
+  bool beyond_horizon(const base::IssueCommand& command, base::Instant now) const;
   base::IssueCommand take();
   std::uint64_t room(const Seat& seat, std::uint64_t depth) const;
   void lease_more(base::Instant now, std::vector<Command>& out);

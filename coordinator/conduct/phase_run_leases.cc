@@ -125,7 +125,10 @@ void PhaseRun::lease_to_least_taken(Instant now, std::vector<Command>& out) {
   std::erase_if(open_, [&](std::size_t i) {
     rooms_[i] = room(seats_[i], prefetch_depth(i, now));
     is_open_[i] = rooms_[i] > 0;
-    return rooms_[i] == 0;
+    if (is_open_[i] && !one_for_one_) {
+      rooms_[i] += prefetch_[i].lot(seats_[i].delay, now);
+    }
+    return !is_open_[i];
   });
   std::make_heap(open_.begin(), open_.end(), later);
   while (!open_.empty() && !has_more_to_lease() && peek(now) != nullptr) {

@@ -49,4 +49,8 @@ std::uint64_t Prefetch::depth(Duration delay, Instant now) const {
   return std::max(kDepthMin, static_cast<std::uint64_t>(std::clamp(wanted, 0.0, most)));
 }
 
+std::uint64_t Prefetch::lot(Duration delay, Instant now) const {
+  return setting_ >= 0 || !measured_ ? 0 : depth(delay, now);
+}
+
 }  // namespace tutti::conduct

@@ -12,6 +12,10 @@
 // The factor 2 covers completions that come in clumps. Where queries are shorter than the delay,
 // depth exceeds the slots, as it must: rate · delay queries end before the first replacement comes.
 // Until something was measured: as many as the slots, at most kUnmeasuredMax.
+//
+// A lease wakes several threads of its agent, however little is in it. So it is not sent for every
+// batch of replies: once less than depth is left, it fills up to depth + lot, where lot = depth,
+// or 0 where depth was set by hand or nothing was measured.
 // Pure; owned by one PhaseRun.
 
 #include <array>
@@ -33,6 +37,7 @@ class Prefetch {
 
   void completed(std::uint64_t queries, base::Instant now);
   std::uint64_t depth(base::Duration delay, base::Instant now) const;
+  std::uint64_t lot(base::Duration delay, base::Instant now) const;
   // Completions per second, as used by depth(); 0 when nothing was measured yet.
   double rate(base::Instant now) const;
 

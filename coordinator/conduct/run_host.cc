@@ -152,6 +152,8 @@ base::Status RunHost::begin() {
   peers.agent_keys = settings_.agent_keys;
   peers.link.heartbeat = settings_.plan.heartbeat;
   peers.link.lost_after = settings_.plan.lost_after;
+  // Leases carry acks, and agents repeat nothing before four times as long: no need to wake them.
+  peers.link.ack_after = base::Duration::millis(100);
   // Not before the machine has called the run off, naming who is silent.
   peers.dial_patience = settings_.plan.timeouts.gather + base::Duration::seconds(2);
   auto opened = Peers::open(std::move(peers), now_);

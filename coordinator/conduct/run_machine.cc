@@ -40,9 +40,13 @@ void RunMachine::step(const Event& event, Instant now, std::vector<Command>& out
     began_at_ = now;
     deadline_ = now + plan_.timeouts.gather;
   }
+  const std::size_t said = out.size();
   std::visit([this](const auto& e) { on(e); }, event);
   if (in_phase()) {
     run_phase();
+  }
+  if (!finished()) {
+    pay_acks(said);
   }
   out_ = nullptr;
 }
@@ -96,7 +100,7 @@ void RunMachine::on(const RecordsStored& event) {
     ++illegal_;
     return;
   }
-  send(event.agent, wire::BatchAck{event.batch});
+  owe_ack(event.agent, event.batch);
   Peer& peer = peers_.at(event.agent);
   peer.batch_stored = std::max(peer.batch_stored, event.batch);
   if (phase_ == nullptr) {
@@ -110,6 +114,47 @@ void RunMachine::on(const RecordsStored& event) {
       last_response_at_ = std::max(last_response_at_, now_);
     } else {
       ++illegal_;
+    }
+  }
+}
+
+void RunMachine::owe_ack(AgentKey agent, std::uint64_t batch) {
+  Peer& peer = peers_.at(agent);
+  if (peer.ack_owed == 0) {
+    peer.ack_due = now_ + kAckHeldMax;
+    acks_due_.emplace_back(peer.ack_due, agent);
+  }
+  peer.ack_owed = std::max(peer.ack_owed, batch);
+  if (++peer.acks_owed >= kAcksHeldMax || state_ != RunState::kRunning) {
+    pay_ack(agent);
+  }
+}
+
+void RunMachine::pay_ack(AgentKey agent) {
+  Peer& peer = peers_.at(agent);
+  if (peer.ack_owed > 0 && roster_.alive(agent)) {
+    send(agent, wire::BatchAck{peer.ack_owed});
+  }
+  peer.ack_owed = peer.acks_owed = 0;
+}
+
+// Those that are due, and of agents to which the commands beginning at `from` send a lease.
+void RunMachine::pay_acks(std::size_t from) {
+  if (acks_due_.empty()) {
+    return;
+  }
+  for (const std::size_t end = out_->size(); from < end; ++from) {
+    const auto* const sent = std::get_if<Send>(&(*out_)[from]);
+    if (sent != nullptr && std::holds_alternative<wire::Lease>(sent->message)) {
+      pay_ack(sent->agent);
+    }
+  }
+  while (!acks_due_.empty() && (acks_due_.front().first <= now_ || state_ != RunState::kRunning)) {
+    const auto [due, agent] = acks_due_.front();
+    acks_due_.pop_front();
+    const auto peer = peers_.find(agent);
+    if (peer != peers_.end() && peer->second.ack_due == due) {
+      pay_ack(agent);
     }
   }
 }

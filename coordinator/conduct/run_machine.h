@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/time.h"
@@ -54,6 +56,10 @@ class RunMachine {
   static constexpr base::Duration kTickInPhase = base::Duration::millis(20);
   static constexpr base::Duration kTickOutside = base::Duration::millis(50);
   static constexpr base::Duration kSumEvery = base::Duration::millis(2);
+  // While a phase runs, the word that a batch is stored waits for a lease to the same agent, for so
+  // long, and for so many batches: it wakes several threads there, and nobody is in need of it.
+  static constexpr base::Duration kAckHeldMax = base::Duration::millis(100);
+  static constexpr std::uint64_t kAcksHeldMax = 32;
   // When records cannot be stored any more, what is in flight may end for so long.
   static constexpr base::Duration kUnstoredDrainMax = base::Duration::seconds(5);
   static constexpr base::Duration kMergeWaitMax = base::Duration::seconds(1);  // for the last pongs
@@ -93,6 +99,9 @@ class RunMachine {
     AgentShare share{};
     std::uint64_t lost_before_phase = 0;  // records_lost when the phase began
     std::uint64_t batch_stored = 0;       // of any phase: batches are numbered through
+    std::uint64_t ack_owed = 0;           // the newest batch it is to be told of; 0: it was
+    std::uint64_t acks_owed = 0;          // how many such batches
+    base::Instant ack_due{};
     std::size_t pongs_before_merge = 0;
   };
 
@@ -128,6 +137,10 @@ class RunMachine {
   std::string unready_names() const;
   std::string clock_refusal() const;
   void abort_setup(base::ExitCode exit, const std::string& reason);
+
+  void owe_ack(AgentKey agent, std::uint64_t batch);
+  void pay_ack(AgentKey agent);
+  void pay_acks(std::size_t from);
 
   // Phases (run_machine_phases.cc).
   void arm_next_phase();
@@ -168,6 +181,8 @@ class RunMachine {
   std::vector<std::string> budget_;
   bool agents_count_ = false;
   std::uint64_t illegal_ = 0;
+  // Oldest first; of an agent that was told since, its ack_due is another.
+  std::deque<std::pair<base::Instant, AgentKey>> acks_due_;
 
   base::Instant now_{};  // of this step
   // This step is a Tick, so all that had come in was taken: only then is it anybody's silence.

@@ -102,6 +102,40 @@ TEST(PhaseRun, WithoutPrefetchAnAgentHoldsItsSlotsAndNoMore) {
   EXPECT_EQ(*stage.held[101].rbegin(), 10U);  // the next of the schedule
 }
 
+// Replies come in batches of ten: most of them call for no lease, and no slot stands empty for it.
+TEST(PhaseRun, ALeaseComesWhenLessThanTheDepthIsLeftAndThenForManyReplies) {
+  Stage stage(spec_of(base::Pacing::kClosedLoop, 100'000), {100}, -1);
+  std::size_t leases = 0;
+  std::size_t least = 1000;
+  std::size_t most = 0;
+  for (int batch = 0; batch < 200; ++batch) {
+    const std::size_t before = stage.held[100].size();
+    stage.advance(Duration::millis(20) * batch);
+    leases += stage.held[100].size() > before ? 1U : 0U;
+    if (batch >= 20) {
+      least = std::min(least, stage.held[100].size());
+      most = std::max(most, stage.held[100].size());
+    }
+    for (int i = 0; i < 10; ++i) {
+      stage.finish(100, *stage.held[100].begin());
+    }
+  }
+  const std::uint64_t depth = stage.run.prefetch_depth(0, stage.now);
+  EXPECT_EQ(depth, 30U) << "twice 500 replies a second in 30 ms";
+  EXPECT_GE(least, 100 + depth);
+  EXPECT_EQ(most, 100 + 2 * depth);
+  EXPECT_NEAR(static_cast<double>(leases), 200 / 4, 5);
+}
+
+TEST(PhaseRun, SetByHandTheDepthIsKeptFullToTheLastCommand) {
+  Stage stage(spec_of(base::Pacing::kClosedLoop, 1000), {20}, 5);
+  for (int batch = 0; batch < 20; ++batch) {
+    stage.advance(Duration::millis(20) * batch);
+    EXPECT_EQ(stage.held[100].size(), 25U);
+    stage.finish(100, *stage.held[100].begin());
+  }
+}
+
 TEST(PhaseRun, TheOldestCommandsAreSpreadOverAllAgents) {
   Stage stage(spec_of(base::Pacing::kClosedLoop, 100), {4, 2, 0}, 4);
   stage.advance();
@@ -314,6 +348,25 @@ TEST(PhaseRun, TimedCommandsGoOutTwoSecondsAheadAndAreDrainedWhenDue) {
   stage.advance(Duration::seconds(60));
   EXPECT_EQ(stage.held[100].size() + stage.held[101].size(), 1000U);
   EXPECT_EQ(stage.drains.size(), 2U);
+}
+
+TEST(PhaseRun, TimedCommandsGoOutAStepAtATimeAndNeverLate) {
+  const plan::PhaseSpec spec = spec_of(base::Pacing::kTimed, 2000);
+  std::vector<Duration> due;
+  for (plan::Schedule schedule(spec); !schedule.done();) {
+    due.push_back(schedule.next()->due_offset);
+  }
+  Stage stage(spec, {500}, -1);
+  stage.advance();
+  std::size_t leases = 0;
+  for (Duration at{}; at < Duration::seconds(10); at = at + Duration::millis(5)) {
+    const std::size_t before = stage.held[100].size();
+    stage.advance(at);
+    leases += stage.held[100].size() > before ? 1U : 0U;
+    EXPECT_GE(due.at(stage.held[100].size()), at + PhaseRun::kHorizon - PhaseRun::kHorizonStep);
+  }
+  EXPECT_LE(leases, 101U);
+  EXPECT_GE(leases, 95U);
 }
 
 TEST(PhaseRun, ABurstIsLeasedInBoundedMessages) {

@@ -62,6 +62,18 @@ TEST(Prefetch, ASettingIsTakenAsItIs) {
   EXPECT_EQ(five.depth(Duration::seconds(1), at_ms(1000)), 5U);
 }
 
+TEST(Prefetch, ALotIsAnotherDepthOnceItIsMeasuredAndNotSetByHand) {
+  const Duration delay = Duration::millis(30);
+  Prefetch prefetch(-1, 500);
+  EXPECT_EQ(prefetch.lot(delay, at_ms(0)), 0U);
+  prefetch.completed(200, at_ms(0));
+  EXPECT_EQ(prefetch.lot(delay, at_ms(10)), prefetch.depth(delay, at_ms(10)));
+  EXPECT_EQ(prefetch.lot(delay, at_ms(10)), 60U);
+  Prefetch five(5, 500);
+  five.completed(200, at_ms(0));
+  EXPECT_EQ(five.lot(delay, at_ms(10)), 0U);
+}
+
 TEST(Prefetch, NeverExceedsItsLimit) {
   Prefetch prefetch(-1, 64);
   prefetch.completed(1'000'000'000, at_ms(0));

@@ -202,6 +202,79 @@ struct Theatre {
   std::optional<Outcome> outcome;
 };
 
+// ---- acknowledging ---------------------------------------------------------------------------
+
+// One agent with ten slots, and commands for thousands of replies.
+struct Acks : Theatre {
+  explicit Acks(std::int64_t prefetch) : Theatre(long_plan(prefetch)) { set_out({"a"}); }
+  static RunPlan long_plan(std::int64_t prefetch) {
+    RunPlan plan = plan_of(1, 5000);
+    plan.phases[0].schedule.concurrency = 10;
+    plan.prefetch = prefetch;
+    return plan;
+  }
+  void reply() { record(1, *held[1].begin()); }
+  std::uint64_t told() const {
+    const auto* ack = last<wire::BatchAck>(1);
+    return ack != nullptr ? ack->number : 0;
+  }
+};
+
+TEST(RunMachine, ABatchIsAcknowledgedWithTheNextLease) {
+  Acks acks(0);  // each reply is answered by a command
+  for (std::uint64_t batch = 1; batch <= 5; ++batch) {
+    acks.reply();
+    EXPECT_EQ(acks.told(), batch);
+  }
+}
+
+TEST(RunMachine, ABatchIsAcknowledgedInTimeWithoutALease) {
+  Acks acks(-1);
+  acks.reply();
+  acks.pass(Duration::millis(1));  // a lease fills the lot that is known of now
+  const std::uint64_t before = acks.told();
+  const std::size_t held = acks.held[1].size();
+  acks.reply();
+  acks.reply();
+  ASSERT_LT(acks.held[1].size(), held) << "no lease";
+  EXPECT_EQ(acks.told(), before);
+  acks.pass(RunMachine::kAckHeldMax - Duration::millis(10));
+  EXPECT_EQ(acks.told(), before);
+  acks.pass(Duration::millis(10));
+  EXPECT_EQ(acks.told(), 3U) << "one word for both";
+  acks.reply();
+  EXPECT_EQ(acks.told(), 3U) << "and the next has its own time";
+  acks.pass(RunMachine::kAckHeldMax);
+  EXPECT_EQ(acks.told(), 4U);
+}
+
+TEST(RunMachine, ManyBatchesAreAcknowledgedAtOnce) {
+  Acks acks(-1);
+  acks.step(RecordsStored{1, 1, {}});
+  for (std::uint64_t batch = 2; batch < RunMachine::kAcksHeldMax; ++batch) {
+    acks.step(RecordsStored{1, batch, {}});
+    EXPECT_EQ(acks.told(), 0U);
+  }
+  acks.step(RecordsStored{1, RunMachine::kAcksHeldMax, {}});
+  EXPECT_EQ(acks.told(), RunMachine::kAcksHeldMax);
+}
+
+// Where nothing is leased any more an ack has nothing to wait for.
+TEST(RunMachine, WhatIsOwedIsAcknowledgedWhenIssuingEnds) {
+  Acks acks(-1);
+  acks.step(RecordsStored{1, 1, {}});
+  EXPECT_EQ(acks.told(), 0U);
+  acks.step(StopAsked{StopKind::kInterrupt, "enough"});
+  const auto* recall = acks.last<wire::Recall>(1);
+  ASSERT_NE(recall, nullptr);
+  const std::vector<base::Seq> unstarted(std::next(acks.held[1].begin(), 10), acks.held[1].end());
+  acks.from(1, wire::Recalled{recall->phase, recall->number, unstarted});
+  ASSERT_EQ(acks.machine.state(), RunState::kDraining);
+  EXPECT_EQ(acks.told(), 1U);
+  acks.step(RecordsStored{1, 2, {}});
+  EXPECT_EQ(acks.told(), 2U);
+}
+
 // ---- getting ready ---------------------------------------------------------------------------
 
 TEST(RunMachine, RunsAPlainRunToTheEnd) {

@@ -89,6 +89,20 @@ TEST(WireLink, ManyReceivedFramesAreAckedAtOnce) {
   EXPECT_EQ(poll(link, at(1)).at(0).ack, Link::kAckEvery);
 }
 
+// Else a few large ones would fill the peer's window and wait in it for nothing.
+TEST(WireLink, ManyReceivedBytesAreAckedAtOnce) {
+  LinkConfig wide = config();
+  wide.window_max_bytes = 4 * Link::kAckBytes;
+  Link link(wide, kUs, kStart);
+  const std::string half(Link::kAckBytes / 2, 'x');
+  for (const std::uint64_t n : {1U, 3U}) {
+    receive(link, theirs(n, half), at(1));
+    EXPECT_TRUE(poll(link, at(1)).empty()) << n;
+    receive(link, theirs(n + 1, half), at(1));
+    EXPECT_EQ(poll(link, at(1)).at(0).ack, n + 1);
+  }
+}
+
 TEST(WireLink, RepeatsWithBackoffUntilAcked) {
   LinkConfig quiet = config();
   quiet.heartbeat = Duration::seconds(50);
