@@ -48,6 +48,32 @@ int write_all(int fd, const wire::SpoolHeader& header, std::string_view payload)
   return 0;
 }
 
+bool read_all(int fd, char* to, std::uint64_t bytes, std::uint64_t from) {
+  std::uint64_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = pread(fd, to + done, bytes - done, static_cast<off_t>(from + done));
+    if (n == 0 || (n < 0 && errno != EINTR)) {
+      return false;
+    }
+    done += n > 0 ? static_cast<std::uint64_t>(n) : 0;
+  }
+  return true;
+}
+
+// At the file's beginning.
+bool write_over(int fd, std::string_view bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno != EINTR) {
+      return false;
+    }
+    done += n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+  return true;
+}
+
 }  // namespace
 
 Spool::Spool(std::string directory, const base::Id& run, std::uint32_t agent, SpoolLimits limits)
@@ -79,6 +105,7 @@ base::Status Spool::begin_segment(std::uint64_t batch) {
                       fmt::format("spool file {}: {}", path, reason(errno)));
   }
   file_ = std::move(file);
+  frames_.clear();
   segments_.push_back(Segment{std::move(path), 0, 0});
   for (const auto& note : notes_) {
     if (auto status = write_frame(wire::kSpoolNote, note); !status) {
@@ -106,6 +133,9 @@ base::Status Spool::write_frame(std::uint64_t number, std::string_view bytes) {
                     number == wire::kSpoolNote ? "a note" : fmt::format("batch {}", number),
                     cut ? "" : " (its torn frame remains)"));
   }
+  if (number != wire::kSpoolNote) {
+    frames_.push_back({number, segment.bytes});
+  }
   segment.bytes += kHeaderBytes + bytes.size();
   segment.last_batch = std::max(segment.last_batch, number);
   return {};
@@ -118,7 +148,7 @@ base::Status Spool::append(std::uint64_t batch, std::string_view bytes) {
                       fmt::format("spool: batch {} of {} bytes is above the frame limit of {}",
                                   batch, bytes.size(), wire::kSpoolFrameBytesMax));
   }
-  while (bytes_on_disk() + frame > limits_.bytes_max && give_up_first()) {
+  while (bytes_on_disk() + frame > limits_.bytes_max && (give_up_first() || give_up_part())) {
   }
   const std::uint64_t held = bytes_on_disk();
   if (held + frame > limits_.bytes_max) {
@@ -140,7 +170,7 @@ base::Status Spool::append(std::uint64_t batch, std::string_view bytes) {
       newest_ = batch;
       return status;
     }
-    if (!give_up_first()) {
+    if (!give_up_first() && !give_up_part()) {
       return status;  // a disk that is full of what nobody else has
     }
   }
@@ -162,6 +192,47 @@ bool Spool::give_up_first() {
   }
   given_up_to_ = segments_.front().last_batch;
   drop_first();
+  return true;
+}
+
+// Of the only segment, what the coordinator has: the rest is moved to the front, over it. Nothing
+// that only this spool has is overwritten, and no room is needed for it; so the rest must not be
+// longer than what goes, which also bounds how often a batch is moved.
+bool Spool::give_up_part() {
+  if (segments_.size() != 1 || frames_.empty()) {
+    return false;
+  }
+  Segment& segment = segments_.front();
+  const auto kept = std::find_if(frames_.begin(), frames_.end(), [this](const Frame& frame) {
+    return frame.batch > acknowledged_;
+  });
+  if (kept == frames_.begin() || kept == frames_.end()) {
+    return false;
+  }
+  std::string front;
+  for (const auto& note : notes_) {
+    const auto header = wire::spool_header(run_, agent_, wire::kSpoolNote, note);
+    front.append(reinterpret_cast<const char*>(header.data()), header.size()).append(note);
+  }
+  const std::uint64_t from = kept->offset;
+  const std::uint64_t to = front.size();
+  const std::uint64_t bytes = segment.bytes - from;
+  if (to + bytes > from) {
+    return false;
+  }
+  const sys::Fd file(open(segment.path.c_str(), O_RDWR | O_CLOEXEC));  // file_ appends only
+  front.resize(to + bytes);
+  if (!file.is_open() || !read_all(file.get(), front.data() + to, bytes, from) ||
+      !write_over(file.get(), front) ||
+      ftruncate(file.get(), static_cast<off_t>(front.size())) != 0) {
+    return false;
+  }
+  given_up_to_ = std::prev(kept)->batch;
+  segment.bytes = front.size();
+  frames_.erase(frames_.begin(), kept);
+  for (Frame& frame : frames_) {
+    frame.offset -= from - to;
+  }
   return true;
 }
 

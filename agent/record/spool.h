@@ -52,11 +52,16 @@ class Spool {
     std::uint64_t bytes = 0;
     std::uint64_t last_batch = 0;
   };
+  struct Frame {
+    std::uint64_t batch = 0;
+    std::uint64_t offset = 0;
+  };
 
   Spool(std::string directory, const base::Id& run, std::uint32_t agent, SpoolLimits limits);
   base::Status begin_segment(std::uint64_t batch);
   base::Status write_frame(std::uint64_t number, std::string_view bytes);
   bool give_up_first();
+  bool give_up_part();
   void drop_first();
 
   std::string directory_;
@@ -65,6 +70,7 @@ class Spool {
   SpoolLimits limits_;
   std::vector<Segment> segments_;  // oldest first; the last is open in file_
   sys::Fd file_;
+  std::vector<Frame> frames_;  // of the batches in it
   std::vector<std::string> notes_;
   std::uint64_t newest_ = 0;  // batch
   std::uint64_t acknowledged_ = 0;

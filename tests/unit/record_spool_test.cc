@@ -147,6 +147,50 @@ TEST_F(SpoolTest, RoomIsMadeFromWhatIsStoredElsewhereAndOnlyFromThat) {
   EXPECT_THAT(read(), ElementsAre(2, 3)) << "nobody else has these";
 }
 
+// However far behind the coordinator's word is: what is not stored there stays, whole and in order.
+TEST_F(SpoolTest, OfTheOnlySegmentRoomIsMadeFromThePartThatIsStoredElsewhere) {
+  const std::string text(100, 'x');
+  const std::uint64_t frame = wire::kSpoolHeaderBytes + text.size();
+  for (std::uint64_t behind = 1; behind <= 4; ++behind) {
+    Spool spool = make({.bytes_max = 10 * frame, .segment_bytes = 1 << 20});
+    ASSERT_TRUE(spool.note("whose"));
+    std::uint64_t batch = 0;
+    for (int i = 0; i < 100; ++i) {
+      ++batch;
+      ASSERT_TRUE(spool.append(batch, std::to_string(batch) + text.substr(3))) << batch;
+      spool.forget(batch - std::min(batch, behind));
+      EXPECT_LE(spool.bytes_on_disk(), 10 * frame);
+    }
+    const auto numbers = read();
+    EXPECT_EQ(notes_, std::vector<std::string>{"whose"});
+    EXPECT_TRUE(scan_.skipped.empty());
+    ASSERT_FALSE(numbers.empty());
+    EXPECT_EQ(numbers.front(), spool.given_up_to() + 1);
+    EXPECT_LE(numbers.front(), batch - behind + 1);
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      EXPECT_EQ(numbers[k], numbers.front() + k);
+      EXPECT_EQ(texts_[k], std::to_string(numbers[k]) + text.substr(3));
+    }
+    EXPECT_EQ(numbers.back(), batch);
+    spool.discard();
+  }
+}
+
+TEST_F(SpoolTest, APartThatIsSmallerThanWhatStaysIsNotGivenUp) {
+  const std::string text(100, 'x');
+  const std::uint64_t frame = wire::kSpoolHeaderBytes + text.size();
+  Spool spool = make({.bytes_max = 10 * frame, .segment_bytes = 1 << 20});
+  for (std::uint64_t batch = 1; batch <= 10; ++batch) {
+    ASSERT_TRUE(spool.append(batch, text));
+  }
+  spool.forget(4);
+  EXPECT_FALSE(spool.append(11, text));
+  EXPECT_EQ(read().size(), 10U);
+  spool.forget(5);
+  EXPECT_TRUE(spool.append(11, text));
+  EXPECT_THAT(read(), ElementsAre(6, 7, 8, 9, 10, 11));
+}
+
 TEST_F(SpoolTest, DiskLimitIsAClearErrorAndFreedByForget) {
   Spool spool = make({400, 100});
   ASSERT_TRUE(spool.append(1, std::string(100, 'x')));
