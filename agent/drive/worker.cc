@@ -24,7 +24,7 @@ constexpr base::Duration kSpin = base::Duration::micros(50);
 // results can wait longer, and where no slot waits for them as long as any may.
 constexpr base::Duration kRingGap = base::Duration::micros(500);
 constexpr base::Duration kRingGapOfFew = base::Duration::millis(5);
-constexpr std::uint32_t kManyResults = 64;
+constexpr std::uint32_t kManyResults = 256;
 // A loop that never slept longer would not see that its process had been stopped.
 constexpr base::Duration kSleepMax = base::Duration::millis(100);
 // Timers are late by some of this on a healthy host; what is beyond is the host's stall, and ours.

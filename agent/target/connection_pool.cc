@@ -18,8 +18,9 @@ namespace {
 
 constexpr int kTrimmedPerTake = 4;
 // A connection whose read (TCP_INQ) told this recently that neither byte nor end follows is as good
-// as looked at: a slot that is refilled at once need not pay for another system call.
-constexpr base::Duration kQuietJustNow = base::Duration::micros(20);
+// as looked at: a slot that is refilled with its handful need not pay for another system call. What
+// came later epoll tells of, at the next turn; and in less than a round trip no look sees it.
+constexpr base::Duration kQuietJustNow = base::Duration::millis(1);
 
 void set_option(int fd, int level, int name) {
   const int one = 1;
