@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -251,6 +252,28 @@ TEST(MockServer, TheNullServerAnswersOneReadyDocument) {
   const json document = json::parse(body_of(answer));
   EXPECT_EQ(document["choices"][0]["message"]["content"], "tutti");
   EXPECT_LE(answer.size(), 400U);
+}
+
+// How often a mock gave its core up by itself while it served one request after the other.
+long sleeps_of(const std::vector<std::string>& arguments) {
+  constexpr int kRequests = 300;
+  rusage before{};
+  getrusage(RUSAGE_CHILDREN, &before);
+  MockProcess mock(arguments);
+  Wire wire(mock.port());
+  for (int i = 0; i < kRequests; ++i) {
+    wire.send(post("/v1/chat/completions", "{}"));
+    EXPECT_FALSE(wire.read_answer().empty());
+  }
+  EXPECT_EQ(mock.stop(SIGTERM), 0);
+  rusage after{};
+  getrusage(RUSAGE_CHILDREN, &after);
+  return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+TEST(MockServer, ASpinningOneNeverSleeps) {
+  const long spinning = sleeps_of({"--null", "--spin"});
+  EXPECT_LT(spinning * 3, sleeps_of({"--null"}));
 }
 
 TEST(MockServer, ModelsAreListed) {

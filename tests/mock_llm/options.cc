@@ -270,6 +270,12 @@ constexpr Flag kFlags[] = {
        return Wrong{};
      },
      true, "null server: every POST gets one ready JSON answer of ~200 bytes, bodies are not read"},
+    {"--spin", "",
+     [](MockOptions& o, View) {
+       o.spin = true;
+       return Wrong{};
+     },
+     true, "never sleep, so that no client pays for waking this process; takes a core"},
 
     {"What goes wrong", "", nullptr, true, ""},
     {"--fault", "KIND[:N][@WHEN]", add_fault, false,

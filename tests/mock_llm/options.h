@@ -50,6 +50,7 @@ struct MockOptions {
   Framing framing = Framing::kLf;
   bool stamp = false;
   bool null_server = false;
+  bool spin = false;
 
   std::vector<FaultRule> faults;
 };

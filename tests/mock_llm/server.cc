@@ -242,6 +242,9 @@ int Server::wait_for_events() {
   if (accept_paused_) {
     sleep_ns = std::min(sleep_ns, kAcceptRetryNs);
   }
+  if (options_.spin) {
+    sleep_ns = 0;
+  }
   std::array<epoll_event, kEventsPerTurn> events;
   const timespec sleep{sleep_ns / 1'000'000'000, sleep_ns % 1'000'000'000};
   int count = ::epoll_pwait2(epoll_.get(), events.data(), kEventsPerTurn, &sleep, nullptr);

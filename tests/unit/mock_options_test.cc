@@ -162,7 +162,7 @@ TEST(MockOptionsRead, ValuesArriveInBothForms) {
 
 TEST(MockOptionsRead, OptionsWithoutEffectAreRefused) {
   EXPECT_EQ(read_options({"--null", "--ttft", "1ms"}).problems.size(), 1U);
-  EXPECT_EQ(read_options({"--null", "--port", "1", "--model", "m"}).problems.size(), 0U);
+  EXPECT_EQ(read_options({"--null", "--port", "1", "--model", "m", "--spin"}).problems.size(), 0U);
   EXPECT_EQ(read_options({"--strict-model"}).problems.size(), 1U);
   EXPECT_EQ(read_options({"--port", "5", "--ports", "6,5"}).problems.size(), 1U);
   EXPECT_EQ(read_options({"--port", "0", "--port", "0"}).problems.size(), 0U);
