@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 #include <utility>
 
@@ -131,24 +132,28 @@ void Worker::wait_for_events() {
   const auto events = poller_.wait(timeout_ms);
   const base::Instant woke_at = clock_.mono();
   turn_began_at_ = woke_at > wake_by + kWakeSlack ? std::max(wake_by, now) : woke_at;
-  std::size_t until_look = 0;
-  bool fresh = true;  // the first look needs no clock
-  for (const auto& event : events) {
-    if (until_look-- == 0) {
-      until_look = kHandful - 1;
-      if (next_due() <= (fresh ? woke_at : clock_.mono())) {
-        fire();
-      }
-      fresh = false;
+  for (std::size_t at = 0; at < events.size(); at += kHandful) {
+    if (next_due() <= (at == 0 ? woke_at : clock_.mono())) {
+      fire();
     }
+    hand_on(events.subspan(at, std::min(kHandful, events.size() - at)));
+  }
+}
+
+// The worker's own descriptors out of a handful of events; the rest is the transport's.
+void Worker::hand_on(std::span<const sys::Ready> events) {
+  std::array<sys::Ready, kHandful> sockets;
+  std::size_t count = 0;
+  for (const auto& event : events) {
     if (event.fd == bell_.fd()) {
       bell_.quiet();
     } else if (event.fd == timer_.fd()) {
       timer_.quiet();
     } else {
-      transport_->on_socket(event);
+      sockets[count++] = event;
     }
   }
+  transport_->on_sockets({sockets.data(), count});
 }
 
 void Worker::take_orders() {

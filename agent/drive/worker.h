@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -112,6 +113,7 @@ class Worker final : private target::ExchangeSink {
   void run();
   void end_turn(base::Instant now);
   void wait_for_events();
+  void hand_on(std::span<const sys::Ready> events);
   void take_orders();
   void obey(Order& order);
   void arm(const Order& order);

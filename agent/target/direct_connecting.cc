@@ -26,7 +26,8 @@ void DirectTransport::bind(DirectCall& call, Connection& connection) {
   connection.tls.note_request();
 }
 
-void DirectTransport::attach(DirectCall& call, base::Instant now) {
+// The connection that its request may go out on now; null while there is none.
+Connection* DirectTransport::attach(DirectCall& call, base::Instant now) {
   const std::uint16_t frontend = call.frontend();
   Connection* connection = pool_.take_idle(frontend, now, config_.target->idle_connection_max);
   if (connection != nullptr) {
@@ -42,15 +43,15 @@ void DirectTransport::attach(DirectCall& call, base::Instant now) {
   }
   if (connection == nullptr) {
     connect(call, now);
-    return;
+    return nullptr;
   }
   bind(call, *connection);
   if (is_tls(frontend) && !connection->tls.is_open()) {
     shake(*connection, now);
-    return;
+    return nullptr;
   }
   connection->was_open = true;
-  send(*connection, now);
+  return connection;
 }
 
 void DirectTransport::connect(DirectCall& call, base::Instant now) {

@@ -32,16 +32,16 @@ void DirectTransport::shake(Connection& connection, base::Instant now) {
 }
 
 void DirectTransport::go_on_shaking(Connection& connection) {
-  std::string_view bytes;
-  int error = 0;
-  if (!receive(connection.fd.get(), bytes, error) && error != EAGAIN) {
+  Arrival arrival = receive(connection.fd.get());
+  if (arrival.bytes.empty() && arrival.error != EAGAIN) {
     fail_shaking(connection, fmt::format("TLS handshake failed: {}",
-                                         error == 0 ? "the server closed the connection"
-                                                    : std::strerror(error)));
+                                         arrival.error == 0 ? "the server closed the connection"
+                                                            : std::strerror(arrival.error)));
     return;
   }
+  check_clocks(arrival.read_at);
   std::string_view rest;
-  const auto shaking = connection.tls.handshake(bytes, rest);
+  const auto shaking = connection.tls.handshake(arrival.bytes, rest);
   // What cannot be sent for another reason shows in the next read.
   const bool full = ConnectionPool::flush(connection) == EAGAIN;
   switch (shaking) {
@@ -52,13 +52,14 @@ void DirectTransport::go_on_shaking(Connection& connection) {
       pool_.watch(connection, full ? sys::kReadable | sys::kWritable : sys::kReadable);
       break;
     case TlsSession::Shaking::kDone:
-      end_shaking(connection, rest);
+      arrival.bytes = rest;
+      end_shaking(connection, arrival);
       break;
   }
 }
 
 // `rest` came with the last bytes of the handshake: tickets of a server that sends them early.
-void DirectTransport::end_shaking(Connection& connection, std::string_view rest) {
+void DirectTransport::end_shaking(Connection& connection, const Arrival& rest) {
   const base::Instant now = clock_.mono();
   pool_.stands(connection);
   DirectCall* const call = connection.call;
@@ -69,15 +70,15 @@ void DirectTransport::end_shaking(Connection& connection, std::string_view rest)
     connection.tls.note_request();
     send(connection);
     if (call->connection == &connection && connection.state == Connection::State::kBusy &&
-        !rest.empty()) {
+        !rest.bytes.empty()) {
       read_secured(connection, rest);
     }
     return;
   }
   --shaking_ahead_;
   std::string_view plain;
-  if (!rest.empty() &&
-      (connection.tls.decrypt(rest, plain) != TlsSession::Reading::kMore || !plain.empty())) {
+  if (!rest.bytes.empty() &&
+      (connection.tls.decrypt(rest.bytes, plain) != TlsSession::Reading::kMore || !plain.empty())) {
     pool_.close(connection);
     return;
   }
@@ -120,13 +121,13 @@ int DirectTransport::send_secured(Connection& connection, DirectCall& call) {
   }
 }
 
-void DirectTransport::read_secured(Connection& connection, std::string_view cipher) {
+void DirectTransport::read_secured(Connection& connection, const Arrival& arrival) {
   DirectCall& call = *connection.call;
-  std::string_view plain;
-  const auto reading = connection.tls.decrypt(cipher, plain);
+  Arrival plain = arrival;
+  const auto reading = connection.tls.decrypt(arrival.bytes, plain.bytes);
   const int error = ConnectionPool::flush(connection);  // an answer to a key update, an alert
   const bool good = reading == TlsSession::Reading::kMore && error == 0;
-  if (!plain.empty() && !hand_over(call, plain, good)) {
+  if (!plain.bytes.empty() && !hand_over(call, plain, good)) {
     return;
   }
   switch (reading) {

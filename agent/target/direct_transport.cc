@@ -21,6 +21,7 @@ namespace tutti::target {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+constexpr std::size_t kReadLeast = std::size_t{64} << 10;  // room for one read
 constexpr std::size_t kKeptPerSlot = 2;  // without connections_max: room to change frontends
 
 std::size_t capacity_of(const TransportConfig& config) {
@@ -42,22 +43,22 @@ sys::Fd stamp_switch() {
 }
 
 // What the kernel said beside the bytes of one read.
-Asides asides_of(msghdr& message) {
-  Asides asides;
+void take_asides(msghdr& message, Arrival& arrival) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
       timespec at{};
       std::memcpy(&at, CMSG_DATA(part), sizeof at);
-      asides.stamp_wall_ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+      arrival.stamp_wall_ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
     } else if (part->cmsg_level == SOL_TCP && part->cmsg_type == TCP_CM_INQ) {
       int left = 0;
       std::memcpy(&left, CMSG_DATA(part), sizeof left);
-      asides.quiet = left == 0;
+      arrival.quiet = left == 0;
     }
   }
-  return asides;
 }
+
+std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) & ~std::size_t{63}; }
 
 // The peer has gone; what it said before may still lie in the socket.
 bool peer_gone(int error) { return error == EPIPE || error == ECONNRESET; }
@@ -82,8 +83,6 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
       slots_(capacity_),
       waiting_to_connect_(config_.frontends.size()),
       buffer_(kReadBytes) {
-  into_ = {buffer_.data(), buffer_.size()};
-  message_.msg_iov = &into_;
   message_.msg_iovlen = 1;
   message_.msg_control = control_.data();
   shared_.config = &config_;
@@ -125,17 +124,24 @@ void DirectTransport::start(const Query& query, base::Instant now) {
   DirectCall& call = *slots_[slot];
   call.begin(query, now);
   calls_.add(call);
-  attach(call, now);
+  if (Connection* const connection = attach(call, now)) {
+    outbox_.push_back(connection);
+  }
+}
+
+void DirectTransport::flush() {
+  for (Connection* const connection : outbox_) {
+    send(*connection);
+  }
+  outbox_.clear();
 }
 
 // ---- the request out -------------------------------------------------------------------------
 
-void DirectTransport::send(Connection& connection) { send(connection, clock_.mono()); }
-
-void DirectTransport::send(Connection& connection, base::Instant now) {
+void DirectTransport::send(Connection& connection) {
   DirectCall& call = *connection.call;
   if (call.nothing_sent() && connection.tls.nothing_sent()) {
-    call.note_sent_at(now);
+    call.note_sent_at(clock_.mono());
   }
   const int error =
       connection.tls.is_open() ? send_secured(connection, call) : send_plain(connection, call);
@@ -198,17 +204,50 @@ void DirectTransport::fail_send(Connection& connection, int error) {
 
 // ---- the reply in ----------------------------------------------------------------------------
 
-void DirectTransport::on_socket(const sys::Ready& ready) {
-  const auto [connection, asked] = pool_.find(ready.fd);
-  if (asked != nullptr && ready.events == sys::kReadable) {  // nearly always
-    connection->fetch_lines();
-    asked->fetch_own_lines();
-    read(*connection, ready.fd);
-    return;
+// What is not a reply comes first: a connection that was closed while idle must not be handed out
+// by a reply's end. Then all replies are received, then all are read.
+void DirectTransport::on_sockets(std::span<const sys::Ready> events) {
+  for (const auto& ready : events) {
+    const auto [connection, asked] = pool_.find(ready.fd);
+    if (asked != nullptr && ready.events == sys::kReadable) {  // nearly always
+      unread_.push_back({ready.fd, connection, asked, {}});
+    } else {
+      on_socket(ready);
+    }
   }
+  std::size_t first = 0;
+  std::span<char> room = buffer_;
+  for (std::size_t i = 0; i < unread_.size(); ++i) {
+    Unread& reply = unread_[i];
+    reply.connection->fetch_lines();
+    reply.call->fetch_own_lines();
+    reply.arrival = receive(reply.fd, room);
+    room = room.subspan(std::min(room.size(), whole_lines(reply.arrival.bytes.size())));
+    if (room.size() < kReadLeast || i + 1 == unread_.size()) {
+      read(std::span(unread_).subspan(first, i + 1 - first));
+      first = i + 1;
+      room = buffer_;
+    }
+  }
+  unread_.clear();
+}
+
+void DirectTransport::read(std::span<const Unread> replies) {
+  check_clocks(replies.back().arrival.read_at);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (i + 1 < replies.size()) {
+      replies[i + 1].call->fetch_further_lines();
+    }
+    TUTTI_CHECK(replies[i].connection->call == replies[i].call);  // only its own reply ends it
+    read(*replies[i].connection, replies[i].arrival);
+  }
+}
+
+void DirectTransport::on_socket(const sys::Ready& ready) {
+  Connection* const connection = pool_.find(ready.fd).connection;
   if (connection == nullptr) {
     if (!stock_.on_socket(ready)) {
-      prober_.on_socket(ready);
+      prober_.on_sockets({&ready, 1});
     }
     return;
   }
@@ -237,53 +276,63 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
     }
   }
   if ((ready.events & (sys::kReadable | sys::kBroken)) != 0) {
-    read(*connection, ready.fd);
+    const Arrival arrival = receive(ready.fd);
+    check_clocks(arrival.read_at);
+    read(*connection, arrival);
   }
 }
 
-// Of a connection's descriptor. False: no byte came, `error` says why (0: FIN).
-bool DirectTransport::receive(int fd, std::string_view& bytes, int& error) {
+// Of a connection's descriptor, which is known without the connection's own lines.
+Arrival DirectTransport::receive(int fd, std::span<char> room) {
+  iovec into{room.data(), room.size()};
+  message_.msg_iov = &into;
   message_.msg_controllen = control_.size();
   const ssize_t n = sys::receive_message(fd, message_, MSG_DONTWAIT);
-  error = n < 0 ? errno : 0;
-  if (n <= 0) {
-    return false;
+  Arrival arrival;
+  arrival.error = n < 0 ? errno : 0;
+  arrival.read_at = clock_.mono();
+  if (n > 0) {
+    arrival.bytes = {room.data(), static_cast<std::size_t>(n)};
+    take_asides(message_, arrival);
+    if (!arrival.quiet) {
+      pool_.look_again(*pool_.find(fd).connection);
+    }
   }
-  bytes = {buffer_.data(), static_cast<std::size_t>(n)};
-  asides_ = asides_of(message_);
-  if (!asides_.quiet) {
-    pool_.look_again(*pool_.find(fd).connection);
-  }
-  return true;
+  return arrival;
 }
 
-// The descriptor is known without the connection's own lines, which come while the kernel reads.
-void DirectTransport::read(Connection& connection, int fd) {
-  std::string_view bytes;
-  int error = 0;
-  if (!receive(fd, bytes, error)) {
-    if (error != EAGAIN) {
-      read_end(connection, error, connection.tls.is_open());
+// Right after one or more reads, the last at `read_at`: a step of wall time before any of them is
+// seen here, before a stamp of theirs is believed.
+void DirectTransport::check_clocks(base::Instant read_at) {
+  const std::int64_t wall_ns = clock_.wall_unix_ns();
+  if (!stamps_.agrees(read_at, wall_ns)) {
+    learn_offset(stamps_, read_at, wall_ns, clock_);
+  }
+}
+
+void DirectTransport::read(Connection& connection, const Arrival& arrival) {
+  if (arrival.bytes.empty()) {
+    if (arrival.error != EAGAIN) {
+      read_end(connection, arrival.error, connection.tls.is_open());
     }
   } else if (connection.tls.is_open()) {
-    read_secured(connection, bytes);
+    read_secured(connection, arrival);
   } else {
-    connection.call->fetch_further_lines();
-    hand_over(*connection.call, bytes, true);
+    hand_over(*connection.call, arrival, true);
   }
 }
 
-// Bytes of the reply that the last receive() brought. False: the call has ended.
-bool DirectTransport::hand_over(DirectCall& call, std::string_view bytes, bool may_keep) {
-  const base::Instant read_at = clock_.mono();
-  const base::Instant at = arrival(asides_.stamp_wall_ns, read_at, call);
+// Bytes of the reply. False: the call has ended.
+bool DirectTransport::hand_over(DirectCall& call, const Arrival& arrival, bool may_keep) {
+  const base::Instant read_at = arrival.read_at;
+  const base::Instant at = stamp(arrival, call);
   gauges_.last_response_ns.store(read_at.ns, std::memory_order_relaxed);
   bool surplus = false;
-  switch (call.read(bytes, at, surplus)) {
+  switch (call.read(arrival.bytes, at, surplus)) {
     case DirectCall::Reading::kMore:
       return true;
     case DirectCall::Reading::kWhole:
-      call.connection->quiet_at = asides_.quiet ? read_at : base::Instant{};
+      call.connection->quiet_at = arrival.quiet ? read_at : base::Instant{};
       end(call, at, EndKind::kComplete, {},
           may_keep && call.keeps_alive() && call.whole_sent() && !surplus);
       break;
@@ -332,16 +381,10 @@ void DirectTransport::read_end(Connection& connection, int error, bool cut) {
   }
 }
 
-base::Instant DirectTransport::arrival(std::int64_t stamp_wall_ns, base::Instant read_at,
-                                       const DirectCall& call) {
-  base::Instant at{};
-  if (stamp_wall_ns != 0) {
-    const std::int64_t wall_ns = clock_.wall_unix_ns();
-    if (!stamps_.agrees(read_at, wall_ns)) {
-      learn_offset(stamps_, read_at, wall_ns, clock_);
-    }
-    at = stamps_.map(stamp_wall_ns, read_at);
-  }
+base::Instant DirectTransport::stamp(const Arrival& arrival, const DirectCall& call) {
+  const base::Instant read_at = arrival.read_at;
+  const base::Instant at =
+      arrival.stamp_wall_ns != 0 ? stamps_.map(arrival.stamp_wall_ns, read_at) : base::Instant{};
   if (!at.is_set()) {
     gauges_.reads_unstamped.store(gauges_.reads_unstamped.load(std::memory_order_relaxed) + 1,
                                   std::memory_order_relaxed);

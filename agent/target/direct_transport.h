@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,9 +39,12 @@
 
 namespace tutti::target {
 
-// What the kernel says beside the bytes of a read.
-struct Asides {
-  std::int64_t stamp_wall_ns = 0;  // when the newest of them came; 0: not told
+// What one read brought.
+struct Arrival {
+  std::string_view bytes;          // none: `error`
+  int error = 0;                   // EAGAIN: nothing was there; 0 without bytes: FIN
+  base::Instant read_at{};
+  std::int64_t stamp_wall_ns = 0;  // when the kernel got the newest of the bytes; 0: not told
   bool quiet = false;              // it left neither bytes nor an end
 };
 
@@ -55,8 +59,8 @@ class DirectTransport final : public Transport {
   std::size_t room() const override { return capacity_ - calls_.size(); }
   std::size_t in_flight() const override { return calls_.size(); }
   void start(const Query& query, base::Instant now) override;
-  void flush() override {}  // each was sent when it was started
-  void on_socket(const sys::Ready& ready) override;
+  void flush() override;
+  void on_sockets(std::span<const sys::Ready> events) override;
   void on_wake(base::Instant now) override;
   base::Instant next_wake() const override;
   void cancel_all(std::string_view reason) override;
@@ -77,7 +81,15 @@ class DirectTransport final : public Transport {
     DirectTransport& owner_;
   };
 
-  void attach(DirectCall& call, base::Instant now);
+  // A reply's bytes that were received, or are about to be, and not yet looked into.
+  struct Unread {
+    int fd = -1;
+    Connection* connection = nullptr;
+    DirectCall* call = nullptr;
+    Arrival arrival;
+  };
+
+  Connection* attach(DirectCall& call, base::Instant now);
   void connect(DirectCall& call, base::Instant now);
   void connect_now(DirectCall& call, const SocketAddress& address, base::Instant now);
   bool may_connect(std::uint16_t frontend, base::Instant now) const;
@@ -93,18 +105,22 @@ class DirectTransport final : public Transport {
   int send_plain(Connection& connection, DirectCall& call);
   int send_secured(Connection& connection, DirectCall& call);
   void fail_send(Connection& connection, int error);
-  bool receive(int fd, std::string_view& bytes, int& error);
-  void read(Connection& connection, int fd);
-  void read_secured(Connection& connection, std::string_view cipher);
-  bool hand_over(DirectCall& call, std::string_view bytes, bool may_keep);
+  void on_socket(const sys::Ready& ready);
+  Arrival receive(int fd, std::span<char> room);
+  Arrival receive(int fd) { return receive(fd, buffer_); }
+  void check_clocks(base::Instant read_at);
+  void read(std::span<const Unread> replies);
+  void read(Connection& connection, const Arrival& arrival);
+  void read_secured(Connection& connection, const Arrival& arrival);
+  bool hand_over(DirectCall& call, const Arrival& arrival, bool may_keep);
   void read_end(Connection& connection, int error, bool cut = false);
-  base::Instant arrival(std::int64_t stamp_wall_ns, base::Instant read_at, const DirectCall& call);
+  base::Instant stamp(const Arrival& arrival, const DirectCall& call);
   std::string words(const DirectCall& call, std::string_view what) const;
 
   bool is_tls(std::uint16_t frontend) const { return config_.frontends[frontend].tls; }
   void shake(Connection& connection, base::Instant now);
   void go_on_shaking(Connection& connection);
-  void end_shaking(Connection& connection, std::string_view rest);
+  void end_shaking(Connection& connection, const Arrival& rest);
   void fail_shaking(Connection& connection, std::string_view what);
   void shake_stock(base::Instant now);
   base::Duration warming_limit() const;
@@ -150,11 +166,11 @@ class DirectTransport final : public Transport {
   std::vector<Chain<ConnectWait<DirectCall>>> waiting_to_connect_;  // by frontend
   std::size_t waiting_count_ = 0;
   std::array<char, 4096> outgoing_{};  // a small request in one piece
+  std::vector<Connection*> outbox_;    // each with a request for the next flush()
   std::vector<char> buffer_;           // of every read
-  iovec into_{};                       // all of it
+  std::vector<Unread> unread_;         // of this handful, in buffer_
   msghdr message_{};
   alignas(cmsghdr) std::array<char, 64> control_{};
-  Asides asides_{};  // of the last read that brought bytes
 
   bool probing_ = false;
   std::optional<WarmPlan> warm_plan_;  // from warm() until the stock begins to open

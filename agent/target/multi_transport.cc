@@ -212,6 +212,12 @@ void MultiTransport::want(Shard& shard, int fd, int what) {
   state.registered = events;
 }
 
+void MultiTransport::on_sockets(std::span<const sys::Ready> events) {
+  for (const auto& ready : events) {
+    on_socket(ready);
+  }
+}
+
 void MultiTransport::on_socket(const sys::Ready& ready) {
   SocketState& state = state_of(ready.fd);
   if (state.wanted == 0) {

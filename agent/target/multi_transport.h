@@ -47,7 +47,7 @@ class MultiTransport final : public Transport, private SocketSource {
   std::size_t in_flight() const override { return in_flight_; }
   void start(const Query& query, base::Instant now) override;
   void flush() override;
-  void on_socket(const sys::Ready& ready) override;
+  void on_sockets(std::span<const sys::Ready> events) override;
   void on_wake(base::Instant now) override;
   base::Instant next_wake() const override;
   void cancel_all(std::string_view reason) override;
@@ -113,6 +113,7 @@ class MultiTransport final : public Transport, private SocketSource {
 
   void open_shard(Shard& shard, std::size_t connections_max, std::size_t kept_max);
   void open_slots(Shard& shard);
+  void on_socket(const sys::Ready& ready);
   SocketState& state_of(int fd);
   void want(Shard& shard, int fd, int what);
   void act(Shard& shard, curl_socket_t fd, int bits);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -133,8 +134,8 @@ class Transport {
   // Ends a handful of start(): sending several one after the other finds code and data in the
   // caches, which the way from a reply to the next request does not. Results never come from here.
   virtual void flush() = 0;
-  // A descriptor of the poller that is not the worker's own.
-  virtual void on_socket(const sys::Ready& ready) = 0;
+  // Descriptors of the poller that are not the worker's own, a handful at once for the same reason.
+  virtual void on_sockets(std::span<const sys::Ready> events) = 0;
   // Timers, deadlines and results not yet delivered. Call when next_wake() has come.
   virtual void on_wake(base::Instant now) = 0;
   // kFarFuture: nothing to wait for but sockets.

@@ -49,9 +49,7 @@ class BareTransport {
         std::this_thread::sleep_for(late_);  // busy with something else
         read_at_.push_back(clock_.mono());
       }
-      for (const auto& event : events) {
-        transport_->on_socket(event);
-      }
+      transport_->on_sockets(events);
       if (const Instant now = clock_.mono(); transport_->next_wake() <= now) {
         transport_->on_wake(now);
       }
