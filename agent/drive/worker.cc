@@ -19,7 +19,7 @@ constexpr std::size_t kControlOrders = 64;  // ring room beyond the queue
 constexpr std::size_t kNotesMax = 1024;
 // Events handled between two looks at due commands, and queries sent at one. Replies are read one
 // after the other and so are their slots refilled: libcurl's ways for either fill the caches.
-constexpr std::size_t kHandful = 32;
+constexpr std::size_t kHandful = 16;
 constexpr base::Duration kSpin = base::Duration::micros(50);
 // Between two rings of the session: waking it for every reply would cost more than the reply. Few
 // results can wait longer, and where no slot waits for them as long as any may.
