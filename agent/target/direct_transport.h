@@ -1,7 +1,8 @@
 #pragma once
 
 // DirectTransport: Transport over sockets of our own, HTTP/1.1 framed here, http or https. One send
-// a request, one recvmsg a wake-up of a socket. Stamps: sent_at right before the first send; a
+// a request, one recvmsg a wake-up of a socket, and the handful done step by step: all received,
+// all read, all requests made, all sent. Stamps: sent_at right before the first send; a
 // reply's bytes bear the kernel's receive stamp (SO_TIMESTAMPNS) mapped to the monotonic clock, all
 // events of one read the same one; where the kernel gave none that can be used, the instant of the
 // read, which is counted. The difference of the two goes to the read-lag gauge. TLS lies between
@@ -41,8 +42,8 @@ namespace tutti::target {
 
 // What one read brought.
 struct Arrival {
-  std::string_view bytes;          // none: `error`
-  int error = 0;                   // EAGAIN: nothing was there; 0 without bytes: FIN
+  std::string_view bytes;  // none: `error`
+  int error = 0;           // EAGAIN: nothing was there; 0 without bytes: FIN
   base::Instant read_at{};
   std::int64_t stamp_wall_ns = 0;  // when the kernel got the newest of the bytes; 0: not told
   bool quiet = false;              // it left neither bytes nor an end

@@ -85,8 +85,8 @@ class ExchangeSink {
   ExchangeSink(const ExchangeSink&) = delete;
   ExchangeSink& operator=(const ExchangeSink&) = delete;
   virtual ~ExchangeSink() = default;
-  // The exchange's slot is free already: start() may be called from here. The sink may put another
-  // record in this one's place, whose buffers are reused; never null.
+  // The exchange's slot is free already. The sink may put another record in this one's place, whose
+  // buffers are reused; never null.
   virtual void on_done(std::unique_ptr<wire::Record>& record) = 0;
   virtual void on_warmed(Warmed warmed) = 0;
 };
@@ -127,14 +127,16 @@ class Transport {
   // How many queries may be started now.
   virtual std::size_t room() const = 0;
   virtual std::size_t in_flight() const = 0;
-  // room() > 0; the sample is a row of the body set. The request goes out within this call or the
-  // next flush() when a connection is kept, else as soon as one stands. Results never come from
+  // room() > 0; the sample is a row of the body set. The request goes out with the next flush(),
+  // or before, when a connection is kept, else as soon as one stands. Results never come from
   // within this call. `now` was read a moment ago, when the query was taken up.
   virtual void start(const Query& query, base::Instant now) = 0;
   // Ends a handful of start(): sending several one after the other finds code and data in the
-  // caches, which the way from a reply to the next request does not. Results never come from here.
+  // caches, which the way from a reply to the next request does not. Results never come from here,
+  // and no event or wake-up may come between start() and this.
   virtual void flush() = 0;
-  // Descriptors of the poller that are not the worker's own, a handful at once for the same reason.
+  // What the poller says of descriptors that are not the worker's own, a handful at once for the
+  // same reason; each at most once.
   virtual void on_sockets(std::span<const sys::Ready> events) = 0;
   // Timers, deadlines and results not yet delivered. Call when next_wake() has come.
   virtual void on_wake(base::Instant now) = 0;

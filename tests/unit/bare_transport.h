@@ -17,7 +17,10 @@ namespace tutti::drive {
 
 class BareTransport {
  public:
-  explicit BareTransport(EngineRig& rig, std::chrono::milliseconds late = {}) : late_(late) {
+  explicit BareTransport(EngineRig& rig, std::chrono::milliseconds late = {})
+      : BareTransport(rig, late, rig.clock) {}
+  BareTransport(EngineRig& rig, std::chrono::milliseconds late, const base::Clock& clock)
+      : late_(late), clock_(clock) {
     target::TransportConfig config;
     config.target = &rig.config.target;
     config.bodies = rig.config.bodies;
@@ -28,6 +31,7 @@ class BareTransport {
 
   target::LiveGauges& gauges() { return *gauges_; }
   const std::vector<Instant>& read_at() const { return read_at_; }
+  const std::vector<wire::Record>& records() const { return sink_.records; }
 
   // So many queries as one handful, at most kSlots in flight.
   void start(std::size_t queries) {
@@ -62,9 +66,9 @@ class BareTransport {
     return pump(sink_.records.size() + 1) ? &sink_.records.back() : nullptr;
   }
 
- private:
   static constexpr std::uint32_t kSlots = 8;
 
+ private:
   class Sink final : public target::ExchangeSink {
    public:
     void on_done(std::unique_ptr<wire::Record>& record) override { records.push_back(*record); }
@@ -73,7 +77,7 @@ class BareTransport {
   };
 
   std::chrono::milliseconds late_;
-  base::SystemClock clock_;
+  const base::Clock& clock_;
   sys::Poller poller_{16};
   Sink sink_;
   std::unique_ptr<target::LiveGauges> gauges_ = std::make_unique<target::LiveGauges>();

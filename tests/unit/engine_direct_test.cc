@@ -4,6 +4,9 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <set>
+
 #include "tests/support/own_sockets.h"
 #include "tests/support/raw_peer.h"
 #include "tests/unit/bare_transport.h"
@@ -401,6 +404,78 @@ TEST(EngineDirect, WhatALargeReplyLeavesBehindIsReadToo) {
     EXPECT_EQ(record->output.content_first.size(), text.size());
   }
   EXPECT_EQ(server.connections(), 1U);
+}
+
+// ---- a handful of replies --------------------------------------------------------------------
+
+// All lie there when the first is read, and are received before any is looked into: small ones side
+// by side in one buffer, and large ones of which it does not hold all at once.
+TEST(EngineDirect, RepliesReceivedTogetherAreEachReadWhole) {
+  constexpr std::size_t kReplies = BareTransport::kSlots;
+  for (const std::size_t large : {std::size_t{100}, std::size_t{40'000}, std::size_t{90'000}}) {
+    const auto text = [large](std::size_t n) {
+      return std::string(n % 2 == 0 ? 100 + n : large + n, static_cast<char>('a' + n));
+    };
+    std::atomic<std::size_t> asked{0};
+    ScriptedServer server([&](const ScriptedRequest&) {
+      const std::string reply = support::json_reply(support::chat_json(text(asked++ % kReplies)));
+      return support::Script{support::send_bytes(reply)};
+    });
+    EngineRig rig({server.url()}, false);
+    BareTransport transport(rig, 30ms);
+    for (std::size_t round = 0; round < 2; ++round) {
+      transport.start(kReplies);
+      ASSERT_TRUE(transport.pump((round + 1) * kReplies));
+      std::multiset<std::string> came;
+      std::multiset<std::string> sent;
+      for (std::size_t n = 0; n < kReplies; ++n) {
+        const wire::Record& record = transport.records()[round * kReplies + n];
+        EXPECT_EQ(record.outcome, wire::Outcome::kOk) << record.error_message;
+        came.insert(record.output.content_first);
+        sent.insert(text(n));
+      }
+      EXPECT_EQ(came, sent) << "of " << large << " bytes, round " << round;
+    }
+    EXPECT_EQ(server.connections(), kReplies);
+  }
+}
+
+class SteppedClock final : public base::Clock {
+ public:
+  Instant mono() const override { return clock_.mono(); }
+  std::int64_t wall_unix_ns() const override { return clock_.wall_unix_ns() + step.ns; }
+  Duration step{};
+
+ private:
+  base::SystemClock clock_;
+};
+
+// The clocks are compared once for all replies that were received together, after the last and
+// before the first stamp is believed. Mapped by what was known before the step, stamps of after a
+// step back would lie before the request.
+TEST(EngineDirect, AStepOfWallTimeBendsNoStampOfAHandful) {
+  constexpr std::size_t kReplies = BareTransport::kSlots;
+  for (const int ms : {-100, 100}) {
+    ScriptedServer server([](const ScriptedRequest&) {
+      return support::Script{support::pause_for(20ms), support::send_bytes(kAnswer)};
+    });
+    EngineRig rig({server.url()}, false);
+    SteppedClock clock;
+    clock.step = Duration::millis(ms);
+    BareTransport transport(rig, 0ms, clock);
+    transport.start(kReplies);
+    ASSERT_TRUE(transport.pump(kReplies));
+    clock.step = {};
+    const std::uint64_t unstamped = transport.gauges().reads_unstamped;
+    transport.start(kReplies);
+    ASSERT_TRUE(transport.pump(2 * kReplies));
+    EXPECT_GT(transport.gauges().reads_unstamped, unstamped) << ms;
+    for (std::size_t n = kReplies; n < 2 * kReplies; ++n) {
+      const wire::Record& record = transport.records()[n];
+      EXPECT_GE(record.first_byte_at - record.sent_at, Duration::millis(18)) << ms;
+      EXPECT_LE(record.done_at, clock.mono()) << ms;
+    }
+  }
 }
 
 TEST(EngineDirect, ReadLagIsAGaugeAndEveryReadHadItsStamp) {

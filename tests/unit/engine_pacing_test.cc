@@ -300,8 +300,7 @@ TEST(EnginePacing, TheRecordRingsPeakAndConnectionsAreSeenAfterTheRingIsEmpty) {
 }
 
 // Of either way: what was started needs no turn of the loop beside the flush to be on the wire, so
-// a reply that comes is the only reason to wait. (Multi sends a handful together, direct each as it
-// comes.)
+// a reply that comes is the only reason to wait.
 TEST(EnginePacing, AHandfulOnKeptConnectionsIsOnTheWireAfterTheFlush) {
   constexpr std::size_t kHandful = 3;
   ScriptedServer server(streams({"a"}, 20ms));
