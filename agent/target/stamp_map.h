@@ -2,8 +2,9 @@
 
 // StampMap: where on the monotonic clock a kernel receive stamp (CLOCK_REALTIME) lies. The offset
 // between the two clocks is compared after reads, before their stamps are mapped, and learnt anew
-// when it moved, so a step of wall time is seen before a stamp is believed: a stamp that may be from before the step, lies in the
-// future or is older than a second is not used. Pure; owned by one worker thread.
+// when it moved, so a step of wall time is seen before a stamp is believed: a stamp that may be
+// from before the step, lies in the future or is older than a second is not used. Pure; owned by
+// one worker thread.
 
 #include <cstdint>
 
