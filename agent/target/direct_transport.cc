@@ -83,8 +83,6 @@ DirectTransport::DirectTransport(TransportConfig config, sys::Poller& poller,
       slots_(capacity_),
       waiting_to_connect_(config_.frontends.size()),
       buffer_(kReadBytes) {
-  message_.msg_iovlen = 1;
-  message_.msg_control = control_.data();
   shared_.config = &config_;
   shared_.gauges = &gauges_;
   shared_.known_head = &known_head_;
@@ -285,15 +283,18 @@ void DirectTransport::on_socket(const sys::Ready& ready) {
 // Of a connection's descriptor, which is known without the connection's own lines.
 Arrival DirectTransport::receive(int fd, std::span<char> room) {
   iovec into{room.data(), room.size()};
-  message_.msg_iov = &into;
-  message_.msg_controllen = control_.size();
-  const ssize_t n = sys::receive_message(fd, message_, MSG_DONTWAIT);
+  msghdr message{};
+  message.msg_iov = &into;
+  message.msg_iovlen = 1;
+  message.msg_control = control_.data();
+  message.msg_controllen = control_.size();
+  const ssize_t n = sys::receive_message(fd, message, MSG_DONTWAIT);
   Arrival arrival;
   arrival.error = n < 0 ? errno : 0;
   arrival.read_at = clock_.mono();
   if (n > 0) {
     arrival.bytes = {room.data(), static_cast<std::size_t>(n)};
-    take_asides(message_, arrival);
+    take_asides(message, arrival);
     if (!arrival.quiet) {
       pool_.look_again(*pool_.find(fd).connection);
     }

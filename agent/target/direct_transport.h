@@ -1,9 +1,9 @@
 #pragma once
 
 // DirectTransport: Transport over sockets of our own, HTTP/1.1 framed here, http or https. One send
-// a request, one recvmsg a wake-up of a socket, and the handful done step by step: all received,
-// all read, all requests made, all sent. Stamps: sent_at right before the first send; a
-// reply's bytes bear the kernel's receive stamp (SO_TIMESTAMPNS) mapped to the monotonic clock, all
+// a request, one recvmsg a wake-up of a socket, and a handful of them step by step: all received,
+// all read, all requests made, all sent. Stamps: sent_at right before the first send; a reply's
+// bytes bear the kernel's receive stamp (SO_TIMESTAMPNS) mapped to the monotonic clock, all
 // events of one read the same one; where the kernel gave none that can be used, the instant of the
 // read, which is counted. The difference of the two goes to the read-lag gauge. TLS lies between
 // the socket and the framing (TlsSession): the stamp is that of the read which completed a record.
@@ -170,7 +170,6 @@ class DirectTransport final : public Transport {
   std::vector<Connection*> outbox_;    // each with a request for the next flush()
   std::vector<char> buffer_;           // of every read
   std::vector<Unread> unread_;         // of this handful, in buffer_
-  msghdr message_{};
   alignas(cmsghdr) std::array<char, 64> control_{};
 
   bool probing_ = false;
